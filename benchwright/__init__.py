@@ -1,0 +1,1 @@
+"""Benchwright: a score you can believe and check."""

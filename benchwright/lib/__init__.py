@@ -1,0 +1,1 @@
+"""Small things that every app may use and that know no app."""

@@ -1,0 +1,1 @@
+"""Accounts, keys, the ledger: who pays."""

@@ -1,0 +1,1 @@
+"""Benchmarks, subsets, impls: what is measured. Versions never change."""

@@ -1,0 +1,1 @@
+"""Sandboxes: six roles, three backends, the model proxy and the host policy."""

@@ -1,0 +1,1 @@
+"""Tests, by what they need: unit, db, flows, sandbox, contracts, browser."""
