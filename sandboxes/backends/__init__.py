@@ -1,0 +1,1 @@
+"""Backends: one interface, and one folder or file for each place where sandboxes run."""

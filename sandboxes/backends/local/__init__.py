@@ -1,0 +1,1 @@
+"""The local backend: bubblewrap boxes owned by one daemon, sandboxd."""

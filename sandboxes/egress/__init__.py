@@ -1,0 +1,1 @@
+"""What a sandbox may reach: the policy, and what it refused."""
