@@ -1,0 +1,1 @@
+"""Pages of a run: parse the request, ask one query or call one action, render."""

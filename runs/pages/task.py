@@ -1,0 +1,110 @@
+"""One task of a run, as a page and as the drawer; and all tasks as a table."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from benchwright.lib.inert import readable
+from runs.pages.viewer import account, page
+from runs.queries.run_detail import run_detail
+from runs.queries.task_detail import task_detail
+
+PAGE = 200  # rows of the task table
+_USAGE_WORDS = {
+    "input": "Tokens in",
+    "output": "Tokens out",
+    "cached": "Cached",
+    "reasoning": "Reasoning",
+    "requests": "Requests",
+}
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """One line of the task table: the index and the outcome's letter."""
+
+    index: int
+    outcome: str
+
+
+def _shown(trial: Any) -> SimpleNamespace:
+    """A trial with what the template can't work out: messages of the prompt, usage in words."""
+    prompt = trial.prompt
+    if isinstance(prompt, str) and prompt[:1] in "[{":
+        try:
+            prompt = json.loads(prompt)
+        except ValueError:
+            prompt = trial.prompt
+    if isinstance(prompt, dict):
+        prompt = prompt.get("messages", prompt)
+    chat = isinstance(prompt, list) and all(isinstance(item, dict) and "role" in item for item in prompt)
+    usage = trial.usage if isinstance(trial.usage, dict) else {}
+    response = trial.response
+    if isinstance(response, dict) and isinstance(response.get("text"), str) and not response.get("tool_calls"):
+        response = response["text"]
+    names = ("trial", "attempts", "score", "outcome", "extracted", "rule", "no_answer", "target", "meta", "error", "calls", "latency_ms")
+    return SimpleNamespace(
+        **{name: getattr(trial, name) for name in names},
+        prompt=prompt,
+        messages=prompt if chat else None,
+        response=response,
+        target_long=len(readable(trial.target)) > 300,
+        usage_items=[(_USAGE_WORDS.get(name, name), value) for name, value in usage.items() if isinstance(value, int)],
+    )
+
+
+@require_GET
+@page
+def task(request: HttpRequest, run_id: UUID, index: int) -> HttpResponse:
+    """GET /runs/<id>/tasks/<index>/: the page, or the drawer when htmx asks."""
+    detail = task_detail(account(request), request.user, run_id, index)
+    context = {
+        "nav": "runs",
+        "run_id": str(run_id),
+        "task": SimpleNamespace(
+            index=detail.index,
+            outcome=detail.outcome,
+            score=detail.score,
+            aggregator=detail.aggregator,
+            trials=[_shown(trial) for trial in detail.trials],
+        ),
+        "previous": getattr(detail, "previous", index - 1 if index else None),
+        "next": getattr(detail, "next", index + 1),
+    }
+    name = "runs/task.html#drawer" if getattr(request, "htmx", False) else "runs/task.html"
+    return render(request, name, context)
+
+
+@require_GET
+@page
+def task_list(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """GET /runs/<id>/tasks/: the heat map's content as a table, for any browser and any reader."""
+    run = run_detail(account(request), request.user, run_id)
+    tiles = run.tasks.outcomes
+    outcome = request.GET.get("outcome", "")
+    wanted = outcome[:1] if outcome in ("p", "f", "e", "r") else ""
+    rows = [TaskRow(i, tile) for i, tile in enumerate(tiles) if (tile == wanted if wanted else tile != "-")]
+    pages = max(1, -(-len(rows) // PAGE))
+    asked = request.GET.get("page", "1")
+    number = min(pages, max(1, int(asked))) if asked.isdigit() and len(asked) < 8 else 1
+    choices = [{"id": "", "label": "All", "count": run.tasks.selected, "sign": ""}]
+    for sign, label in (("p", "Pass"), ("f", "Fail"), ("e", "Error"), ("r", "Running")):
+        choices.append({"id": sign, "label": label, "count": tiles.count(sign), "sign": sign})
+    context = {
+        "nav": "runs",
+        "run": run,
+        "rows": rows[(number - 1) * PAGE : number * PAGE],
+        "outcome": wanted,
+        "outcomes": choices,
+        "page": number,
+        "pages": pages,
+    }
+    return render(request, "runs/task_list.html", context)

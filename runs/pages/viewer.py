@@ -1,0 +1,50 @@
+"""Who is looking: the account of the request, and the doors that need one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+
+from benchwright.lib.errors import BenchwrightError
+from billing.queries import account_of
+from runs.pages.fragments import refusal
+
+P = ParamSpec("P")
+Page = Callable[Concatenate[HttpRequest, P], HttpResponse]
+
+
+def account(request: HttpRequest) -> Any:
+    """The account of the signed-in user, or None."""
+    return account_of(request.user) if request.user.is_authenticated else None
+
+
+def page(view: Page[P]) -> Page[P]:
+    """A page that answers an error of ours with a page, never with a stack trace."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except BenchwrightError as error:
+            if error.status in (401, 404) and not request.user.is_authenticated:
+                # It may exist for whoever signs in: offering that says nothing about whether it does.
+                return redirect_to_login(request.get_full_path())
+            return refusal(request, error)
+
+    return wrapped
+
+
+def signed_in(view: Page[P]) -> Page[P]:
+    """A page only for people who are signed in."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path())
+        return view(request, *args, **kwargs)
+
+    return page(wrapped)
