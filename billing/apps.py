@@ -1,0 +1,7 @@
+"""App registration."""
+
+from django.apps import AppConfig
+
+
+class BillingConfig(AppConfig):
+    name = "billing"

@@ -1,0 +1,1 @@
+"""Schema, small and numbered; SQL only through benchwright.lib.sql."""
