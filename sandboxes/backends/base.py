@@ -42,6 +42,10 @@ class Network:
     private_ok: tuple[str, ...] = ()
 
 
+DEFAULT_SIZE = Size()
+NO_NETWORK = Network()
+
+
 @dataclass(frozen=True)
 class Capabilities:
     """What a backend really enforces. Unavailable backends say why (`reason`) and what to do (`fix`)."""
@@ -221,8 +225,8 @@ class Backend(Protocol):
         *,
         role: Role,
         labels: Mapping[str, str],
-        size: Size = Size(),
-        network: Network = Network(),
+        size: Size = DEFAULT_SIZE,
+        network: Network = NO_NETWORK,
         snapshot: str | None = None,
         deadline_s: float = 3600,
         env: Mapping[str, str] | None = None,
