@@ -7,6 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 
 UNKNOWN = "unknown"
 DASH = "\u2013"
+MINUS = "\u2212"
 
 
 def usd(amount: Decimal | str | int | None) -> str:
@@ -28,7 +29,7 @@ def usd(amount: Decimal | str | int | None) -> str:
     if places > 2:
         head, _, tail = text.partition(".")
         text = f"{head}.{tail.rstrip('0').ljust(2, '0')}"
-    return f"{'\u2212' if rounded < 0 else ''}${text}"
+    return f"{MINUS if rounded < 0 else ''}${text}"
 
 
 def percent(share: float | None, places: int = 1) -> str:

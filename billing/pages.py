@@ -1,0 +1,94 @@
+"""Signing in and out, and the keys of an account."""
+
+from __future__ import annotations
+
+from django.contrib.auth import authenticate, login, logout
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from benchwright.lib.errors import BenchwrightError
+from billing.actions import make_key, revoke_key, use_sign_in_link
+from billing.models import ApiKey
+from billing.queries import account_of
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+def _next(request: HttpRequest) -> str:
+    """Where to go afterwards: only to a page of this site."""
+    target = request.POST.get("next") or request.GET.get("next") or ""
+    safe = url_has_allowed_host_and_scheme(target, allowed_hosts={request.get_host()}, require_https=request.is_secure())
+    return target if safe else ""
+
+
+@sensitive_post_parameters("password")
+@never_cache
+@require_http_methods(["GET", "POST"])
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """GET shows the form; POST signs in with a name (or e-mail) and a password."""
+    if request.method != "POST":
+        if request.user.is_authenticated:
+            return redirect(_next(request) or "launch")
+        return render(request, "billing/sign_in.html", {"next": _next(request)})
+    name, password = request.POST.get("username", "").strip(), request.POST.get("password", "")
+    user = authenticate(request, username=name, password=password)
+    if user is None:
+        # The same words for a wrong name and a wrong password: the page does not say who has an account.
+        context = {
+            "next": _next(request),
+            "username": name[:150],
+            "error": "That name and password don't go together.",
+            "hint": "Check both, or use a one-time link.",
+        }
+        return render(request, "billing/sign_in.html", context, status=403)
+    login(request, user)
+    return redirect(_next(request) or "launch")
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
+    """GET asks, POST spends the link. A mere fetch (a mail scanner, a link preview) must not use it up."""
+    if request.method != "POST":
+        return render(request, "billing/sign_in.html", {"token": token, "next": _next(request)})
+    try:
+        user = use_sign_in_link(token)
+    except BenchwrightError as error:
+        context = {"error": error.message, "hint": error.hint}
+        return render(request, "billing/sign_in.html", context, status=error.status)
+    login(request, user, backend=BACKEND)
+    return redirect(_next(request) or "launch")
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """POST only, so that no link or picture can sign anyone out."""
+    logout(request)
+    return redirect("sign_in")
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def api_keys(request: HttpRequest) -> HttpResponse:
+    """The keys of the account: make one (shown once), revoke one."""
+    account = account_of(request.user) if request.user.is_authenticated else None
+    if account is None:
+        return redirect(f"/sign-in/?next={request.path}")
+    context: dict[str, object] = {"nav": "keys"}
+    if request.method == "POST" and request.POST.get("act") == "revoke":
+        key = request.POST.get("key", "")
+        if key.isdigit() and len(key) < 19:
+            revoke_key(account, int(key))
+        return redirect("api_keys")
+    if request.method == "POST":
+        name = request.POST.get("name", "").strip()
+        if name:
+            context["new_key"] = make_key(request.user, account, name)
+        else:
+            context["error"] = BenchwrightError("A key needs a name.", hint="Say what it is for, so that you know later.")
+    context["keys"] = ApiKey.objects.filter(account=account).order_by("revoked_at", "-created_at")
+    return render(request, "billing/api_keys.html", context)
