@@ -1,0 +1,35 @@
+"""What can go wrong with benchmarks.
+
+BenchwrightError
+├── UnknownBenchmark      404
+├── UnknownSubset         404
+├── UnknownImpl           404
+└── ImplIsImmutable       409
+"""
+
+from benchwright.lib.errors import BenchwrightError, NotFound
+
+
+class UnknownBenchmark(NotFound):
+    """No benchmark with this id or exact name that you may see."""
+
+    code = "unknown_benchmark"
+
+
+class UnknownSubset(NotFound):
+    """The benchmark has no subset of this name."""
+
+    code = "unknown_subset"
+
+
+class UnknownImpl(NotFound):
+    """No such impl, or no official one yet."""
+
+    code = "unknown_impl"
+
+
+class ImplIsImmutable(BenchwrightError):
+    """A published scorer never changes; a change has a new id."""
+
+    code = "impl_is_immutable"
+    status = 409

@@ -1,0 +1,1 @@
+"""The log: typed events, the one writer, the stream."""

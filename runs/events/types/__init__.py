@@ -1,0 +1,1 @@
+"""Every event type; `union` lists them all."""

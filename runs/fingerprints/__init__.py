@@ -1,0 +1,1 @@
+"""Fingerprints: one question each."""
