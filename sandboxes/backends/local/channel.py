@@ -13,6 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 _INLINE = 100 << 10  # larger messages travel in a memfd
+# Received descriptors are inheritable otherwise, and the next box would hold the listeners of this one.
+_CLOEXEC = socket.MSG_CMSG_CLOEXEC
 _LINE = re.compile(rb"(ready|listeners|gone (\d+)|exit (\d+) (\d+)|fail (\d+) (\d+))")
 
 
@@ -60,7 +62,7 @@ class Channel:
             try:
                 # Only the launcher passes descriptors; it does so once, before anything hostile runs.
                 room = socket.CMSG_SPACE(64) if not self.listeners else 0
-                data, ancillary, _, _ = self._sock.recvmsg(256, room)
+                data, ancillary, _, _ = self._sock.recvmsg(256, room, _CLOEXEC)
             except BlockingIOError:
                 return
             except OSError:

@@ -63,7 +63,22 @@ def bwrap_argv(host: Host, reach: Reach, spec: BoxSpec, folder: Path, layers: li
         argv += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     for path in sorted((host.root / "etc").iterdir()):
         argv += ["--ro-bind", str(path), f"/etc/{path.name}"]
-    argv += ["--proc", "/proc", "--dev", "/dev", "--size", str(shm), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
+    # The settings of a box's own namespaces would be writable in its own /proc/sys.
+    argv += [
+        "--proc",
+        "/proc",
+        "--ro-bind",
+        "/proc/sys",
+        "/proc/sys",
+        "--dev",
+        "/dev",
+        "--size",
+        str(shm),
+        "--tmpfs",
+        "/dev/shm",
+        "--remount-ro",
+        "/dev",
+    ]
     # On disk, not in memory: what a build unpacks here counts as disk, and the watchdog sees it.
     argv += ["--bind", str(folder / "tmp"), "/tmp", "--dir", "/var", "--symlink", "/tmp", "/var/tmp"]
     argv += _programs(host, reach, spec)
@@ -146,7 +161,7 @@ def command_env(host: Host, spec: BoxSpec) -> dict[str, str]:
     if _may_install(spec):
         env.update(host.pip.env)
     if spec.role is Role.PROXY:
-        env["VENV_PYTHON"] = os.path.join(host.venv, "bin", "python")
+        env["VENV_PYTHON"] = host.venv_python
         env["PYTHONPATH"] = f"{_OPT}/app"
         env["PYTHONDONTWRITEBYTECODE"] = "1"
         env["BW_HUB_FD"] = str(HUB_FD)

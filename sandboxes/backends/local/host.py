@@ -48,6 +48,7 @@ class Host:
     python: str  # the interpreter that runs us, its real path; the same path inside the boxes
     base_prefix: str
     venv: str
+    venv_python: str  # the interpreter with the product's packages
     repo: Path
     bwrap: str | None
     ca_file: str | None
@@ -82,6 +83,7 @@ def read_host(environ: Mapping[str, str] | None = None) -> Host:
         python=os.path.realpath(base),
         base_prefix=sys.base_prefix,
         venv=sys.prefix,
+        venv_python=sys.executable,
         repo=paths.ROOT,
         bwrap=find_bwrap(),
         ca_file=next((env[n] for n in CA_NAMES if env.get(n) and os.path.isfile(env[n])), None),

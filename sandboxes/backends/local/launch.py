@@ -80,8 +80,11 @@ def _become_box(launch: Launch, parent: int, agent: int, hub: int | None, seccom
         f.write("500")  # when the machine runs out of memory, boxes go before the daemon and the database
     fixed = [(agent, AGENT_FD), (seccomp, SECCOMP_FD), (hub, HUB_FD)]
     high = [(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _ABOVE), to) for fd, to in fixed if fd is not None]
+    # Nothing else of the daemon's goes along, whatever its flags say.
+    os.closerange(3, _ABOVE)
     for fd, to in high:
         os.dup2(fd, to, inheritable=True)
+    os.closerange(_ABOVE, 1 << 20)
     libc = ctypes.CDLL(None, use_errno=True)
     if launch.drop:
         os.setgroups([])

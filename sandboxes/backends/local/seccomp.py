@@ -1,7 +1,7 @@
 """The system calls that no benchmark needs and every escape tries, refused by a classic BPF filter.
 
-`memfd_create` and `shmget` are among them because their memory shows in no process's resident size: without them the
-memory watchdog sees everything that a box holds.
+`memfd_create` and the System V calls are among them because their memory shows in no process's resident size: without
+them the memory watchdog sees everything that a box holds.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import platform
 import struct
 
 _EPERM_X86 = (
-    (29, 155, 163, 165, 166, 167, 168, 169, 175, 176, 179, 246, 248, 249, 250, 272, 298, 303, 304, 308, 313, 320, 321)
+    (29, 64, 68, 155, 163, 165, 166, 167, 168, 169, 175, 176, 179, 246, 248, 249, 250, 272, 298, 303, 304, 308, 313, 320, 321)
     + (323, 425, 426, 427, 428, 429, 430, 431, 432, 433, 442)
 )  # fmt: skip
 _EPERM_ARM = (
-    (39, 40, 41, 60, 89, 97, 104, 105, 106, 142, 194, 217, 218, 219, 224, 225, 241, 264, 265, 268, 273, 280, 282, 294)
+    (39, 40, 41, 60, 89, 97, 104, 105, 106, 142, 186, 190, 194, 217, 218, 219, 224, 225, 241, 264, 265, 268, 273, 280, 282, 294)
     + (425, 426, 427, 428, 429, 430, 431, 432, 433, 442)
 )  # fmt: skip
 # machine -> (AUDIT_ARCH, refused with EPERM, refused with ENOSYS so that libraries take their other way)

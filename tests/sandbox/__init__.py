@@ -1,0 +1,1 @@
+"""Tests that need real isolation: they start a daemon of their own."""
