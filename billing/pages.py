@@ -21,8 +21,8 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 def _next(request: HttpRequest) -> str:
     """Where to go afterwards: only to a page of this site."""
     target = request.POST.get("next") or request.GET.get("next") or ""
-    safe = url_has_allowed_host_and_scheme(target, allowed_hosts={request.get_host()}, require_https=request.is_secure())
-    return target if safe else ""
+    hosts = {request.get_host()}
+    return target if url_has_allowed_host_and_scheme(target, hosts, require_https=request.is_secure()) else ""
 
 
 @sensitive_post_parameters("password")
@@ -89,6 +89,6 @@ def api_keys(request: HttpRequest) -> HttpResponse:
         if name:
             context["new_key"] = make_key(request.user, account, name)
         else:
-            context["error"] = BenchwrightError("A key needs a name.", hint="Say what it is for, so that you know later.")
+            context["error"] = BenchwrightError("A key needs a name.", hint="Say what it is for.")
     context["keys"] = ApiKey.objects.filter(account=account).order_by("revoked_at", "-created_at")
     return render(request, "billing/api_keys.html", context)

@@ -6,6 +6,8 @@ import secrets
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -13,32 +15,54 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from benchwright.lib.errors import BenchwrightError
 from registry.directory import cards, picked
 from runs.actions.launch import launch as launch_run
-from runs.pages import launch_form, launch_options
+from runs.pages import launch_form, launch_options, plan
 from runs.pages.launch_check import check
-from runs.pages.launch_request import request_from
+from runs.pages.launch_request import KeptFile, keep_files, request_from
 from runs.pages.viewer import account, page
 from runs.queries.run_list import run_list
 
 TEMPLATE = "runs/launch.html"
+PLACED_LIMITS = ("limits.run.cost", "limits.run.duration", "limits.attempt.duration", "limits.task.attempts")
 
 
-def _context(request: HttpRequest, form: launch_form.LaunchForm, error: BenchwrightError | None = None) -> dict[str, Any]:
+def _context(
+    request: HttpRequest,
+    form: launch_form.LaunchForm,
+    error: BenchwrightError | None = None,
+    kept: list[KeptFile] | None = None,
+) -> dict[str, Any]:
     mine = account(request)
     chosen = picked(mine, form.benchmark) if form.benchmark else None
+    mended = plan.Plan(waiting_for="Mend what is marked, then launch again.")
     return {
         "nav": "launch",
         "form": form,
         "error": error,
-        "errors": {error.field: error.message} if error is not None and error.field else {},
-        "idempotency_key": form.idempotency_key or secrets.token_urlsafe(18),
+        "errors": _errors(error),
+        "kept": kept or [],
+        "idempotency_key": secrets.token_urlsafe(18),
         "benchmarks": cards(mine),
         "subsets": chosen.subsets if chosen else [],
         "impls": chosen.impls if chosen else [],
         "upload_limit": settings.UPLOAD_MAX_BYTES,
         "recent": run_list(mine, {}).rows[:4] if mine else [],
-        "plan": check(mine, request.user, form) if error is None else {"error": error},
+        "plan": mended if error else check(mine, form, request.GET),
         **launch_options.choices(),
     }
+
+
+def _errors(error: BenchwrightError | None) -> dict[str, str]:
+    """{place in the form: words}. What has no place of its own is said beside the nearest one."""
+    if error is None or not error.field:
+        return {}
+    field = error.field
+    if field.startswith("model") and field != "model.base_url":
+        field = "model"
+    elif field.startswith("trials"):
+        field = "trials"
+    elif field.startswith("limits") and field not in PLACED_LIMITS:
+        field = "limits"
+    return {field: error.message}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -48,13 +72,23 @@ def launch(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, TEMPLATE, _context(request, launch_form.read(request.GET, launch_options.defaults())))
     form = launch_form.read(request.POST)
-    if not request.user.is_authenticated:
-        return redirect("sign_in")
+    mine = account(request)
+    if mine is None:
+        return redirect_to_login("/")
+    once = f"launch:{mine.pk}:{form.idempotency_key}"
+    if form.idempotency_key and not cache.add(once, "", 3600):
+        # Sent twice (a double click, a reload): go to what the first one made.
+        made = cache.get(once)
+        return redirect("run", made) if made else redirect("run_list")
+    kept: list[KeptFile] = []
     try:
-        run = launch_run(request.user, account(request), request_from(form, request.FILES.getlist("files")))
+        kept = keep_files(mine, request.FILES.getlist("files"), request.POST.getlist("kept"))
+        run = launch_run(request.user, mine, request_from(form, kept))
     except BenchwrightError as error:
-        return render(request, TEMPLATE, _context(request, form, error), status=error.status if error.status < 500 else 502)
-    return redirect("run", run.id)
+        cache.delete(once)
+        return render(request, TEMPLATE, _context(request, form, error, kept), status=error.status)
+    cache.set(once, str(run.pk), 3600)
+    return redirect("run", run.pk)
 
 
 @require_POST
@@ -62,7 +96,7 @@ def launch(request: HttpRequest) -> HttpResponse:
 def launch_validate(request: HttpRequest) -> HttpResponse:
     """POST /launch/validate: the panel beside the form, while it is being filled in."""
     form = launch_form.read(request.POST)
-    return render(request, f"{TEMPLATE}#plan", {"plan": check(account(request), request.user, form)})
+    return render(request, f"{TEMPLATE}#plan", {"plan": check(account(request), form, request.POST)})
 
 
 @require_GET

@@ -25,7 +25,7 @@ class LaunchForm:
     benchmark: str = ""
     subset: str = ""
     impl: str = ""
-    model_kind: str = "litellm"  # litellm | endpoint | local | control
+    model_kind: str = "litellm"  # litellm | endpoint | local | control; local is an endpoint this machine serves
     litellm_model: str = ""
     litellm_key: str = ""
     base_url: str = ""
@@ -42,6 +42,7 @@ class LaunchForm:
     trials_k: str = ""
     aggregator: str = "any_pass"
     aggregator_field: str = ""
+    aggregator_threshold: str = ""
     limit_run_cost: str = ""
     limit_run_duration: str = ""
     limit_attempt_duration: str = ""
@@ -56,9 +57,8 @@ class LaunchForm:
     def advanced_open(self) -> bool:
         """Whether anything under Advanced differs from its default: then it must not start folded."""
         first = next(i for i, field in enumerate(fields(self)) if field.name == "driver")
-        return any(
-            getattr(self, field.name) != field.default for field in fields(self)[first:] if field.name != "idempotency_key"
-        )
+        advanced = [field for field in fields(self)[first:] if field.name != "idempotency_key"]
+        return any(getattr(self, field.name) != field.default for field in advanced)
 
 
 def read(data: Mapping[str, Any], defaults: Mapping[str, str] | None = None) -> LaunchForm:
@@ -71,9 +71,12 @@ def read(data: Mapping[str, Any], defaults: Mapping[str, str] | None = None) -> 
     return LaunchForm(**values)
 
 
-def body(form: LaunchForm) -> dict[str, Any]:
-    """The launch as POST /v1/runs takes it, without uploaded files. Raises FormError naming the field."""
-    out: dict[str, Any] = {"model": _model(form)}
+def body(form: LaunchForm, local_models: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The launch as POST /v1/runs takes it, without uploaded files. Raises FormError naming the field.
+
+    `local_models`: {name: base URL} of the models that this machine serves itself.
+    """
+    out: dict[str, Any] = {"model": _model(form, local_models or {})}
     if form.source == "registry":
         for name in ("benchmark", "subset", "impl"):
             if getattr(form, name):
@@ -82,7 +85,7 @@ def body(form: LaunchForm) -> dict[str, Any]:
         if form.prompt:
             out["prompt"] = form.prompt
         if form.source == "describe" and form.source_url:
-            out["source_url"] = form.source_url
+            out["source"] = form.source_url
     if form.driver:
         out["driver"] = form.driver
     if form.harness and form.harness != "benchwright":
@@ -112,7 +115,7 @@ def body(form: LaunchForm) -> dict[str, Any]:
     return out
 
 
-def _model(form: LaunchForm) -> dict[str, Any]:
+def _model(form: LaunchForm, local_models: Mapping[str, str]) -> dict[str, Any]:
     params: dict[str, Any] = {}
     if form.temperature:
         params["temperature"] = _number(form.temperature, "model.params.temperature")
@@ -126,7 +129,9 @@ def _model(form: LaunchForm) -> dict[str, Any]:
         if form.endpoint_key:
             model["api_key"] = form.endpoint_key
     elif form.model_kind == "local":
-        model = {"source": "local", "identifier": form.local_model}
+        if form.local_model not in local_models:
+            raise FormError("No such local model runs here.", field="model", hint="Pick another kind of model.")
+        model = {"source": "endpoint", "identifier": form.local_model, "base_url": local_models[form.local_model]}
     else:
         model = {"source": "litellm", "identifier": form.litellm_model}
         if form.litellm_key:
@@ -143,6 +148,8 @@ def _trials(form: LaunchForm) -> dict[str, Any]:
     aggregator: dict[str, Any] = {"name": form.aggregator}
     if form.aggregator_field:
         aggregator["field" if form.aggregator != "weighted_mean" else "weight"] = form.aggregator_field
+    if form.aggregator_threshold:
+        aggregator["threshold"] = _number(form.aggregator_threshold, "trials")
     return {"plan": {"k": k}, "aggregator": aggregator}
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
+
 CONTROLS = (
     {"id": "oracle", "label": "Oracle", "says": "Answers with the reference. Must score 100%."},
     {"id": "empty", "label": "Empty", "says": "Answers nothing. Must score 0%."},
@@ -33,8 +35,8 @@ def choices() -> dict[str, Any]:
 
 
 def local_models() -> list[dict[str, str]]:
-    """Models that this machine serves itself."""
-    return []
+    """Models that this machine serves itself: [{id, label, base_url}]."""
+    return list(getattr(settings, "LOCAL_MODELS", ()))
 
 
 def defaults() -> dict[str, str]:

@@ -50,12 +50,12 @@ _WHY = {
 }
 
 
-def smallest_difference(n: int, k: int = 1) -> float:
+def smallest_difference(n: int) -> float:
     """The smallest difference between two models that n tasks can show, as a share: 80 % power, 5 % two-sided.
 
     The worst case for unpaired 0/1 scores near one half; pairing the same tasks usually does better.
     """
-    return min(1.0, (1.959964 + 0.841621) * math.sqrt(2 * 0.25 / max(1, n * max(1, k))))
+    return min(1.0, (1.959964 + 0.841621) * math.sqrt(2 * 0.25 / max(1, n)))
 
 
 def phases(verdicts: dict[str, Any]) -> list[PlanPhase]:
@@ -68,18 +68,19 @@ def phases(verdicts: dict[str, Any]) -> list[PlanPhase]:
     return out
 
 
-def facts(tasks: int | None, k: int, limit: int | None) -> list[PlanFact]:
-    """How much will be run and what it can show."""
-    n = limit if tasks is None else min(tasks, limit or tasks)
+def facts(ahead: Any) -> list[PlanFact]:
+    """How much will be run, what it can show and about what it costs. `ahead`: a launch preview."""
     out = []
+    n = ahead.at_most if ahead.tasks is None else ahead.tasks
     if n is not None:
-        out.append(PlanFact("Tasks", ("up to " if tasks is None else "") + wording.count(n)))
-        out.append(PlanFact("Model calls", ("up to " if tasks is None else "") + wording.count(n * k), "one or more a task, as the scorer asks"))
-        out.append(
-            PlanFact(
-                "Can tell apart",
-                f"{100 * smallest_difference(n):.0f} points",
-                "the smallest gap between two models that this many tasks show, 80% power",
-            )
-        )
+        up_to = "up to " if ahead.tasks is None else ""
+        out.append(PlanFact("Tasks", up_to + wording.count(n)))
+        if ahead.k > 1:
+            out.append(PlanFact("Trials", up_to + wording.count(n * ahead.k), f"{ahead.k} a task"))
+        gap = f"{100 * smallest_difference(n):.0f} points"
+        out.append(PlanFact("Can tell apart", gap, "the smallest gap between two models that shows, 80% power"))
+    if ahead.tokens is not None:
+        out.append(PlanFact("Tokens, about", wording.count(ahead.tokens), ahead.basis))
+    if ahead.cost_usd is not None:
+        out.append(PlanFact("Model cost, about", wording.usd(ahead.cost_usd), ahead.basis))
     return out

@@ -63,7 +63,8 @@ def run(request: HttpRequest, run_id: UUID) -> HttpResponse:
     context = _context(request, detail)
     wanted = request.GET.get("parts")
     if wanted is not None:
-        return parts(request, TEMPLATE, [name for name in LIVE_PARTS if name in wanted.replace("+", " ").split()], context)
+        asked = wanted.replace("+", " ").split()
+        return parts(request, TEMPLATE, [name for name in LIVE_PARTS if name in asked], context)
     context |= _log(request, run_id)
     context |= {
         "impl_html": highlighted(detail.impl_source) if detail.impl_source else "",

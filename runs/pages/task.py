@@ -18,12 +18,15 @@ from runs.queries.run_detail import run_detail
 from runs.queries.task_detail import task_detail
 
 PAGE = 200  # rows of the task table
+_AS_IS = (
+    "trial", "attempts", "score", "outcome", "extracted", "rule", "no_answer", "target", "meta", "error", "calls",
+    "latency_ms",
+)
 _USAGE_WORDS = {
     "input": "Tokens in",
     "output": "Tokens out",
     "cached": "Cached",
     "reasoning": "Reasoning",
-    "requests": "Requests",
 }
 
 
@@ -50,14 +53,13 @@ def _shown(trial: Any) -> SimpleNamespace:
     response = trial.response
     if isinstance(response, dict) and isinstance(response.get("text"), str) and not response.get("tool_calls"):
         response = response["text"]
-    names = ("trial", "attempts", "score", "outcome", "extracted", "rule", "no_answer", "target", "meta", "error", "calls", "latency_ms")
     return SimpleNamespace(
-        **{name: getattr(trial, name) for name in names},
+        **{name: getattr(trial, name) for name in _AS_IS},
         prompt=prompt,
         messages=prompt if chat else None,
         response=response,
         target_long=len(readable(trial.target)) > 300,
-        usage_items=[(_USAGE_WORDS.get(name, name), value) for name, value in usage.items() if isinstance(value, int)],
+        usage_items=[(_USAGE_WORDS[name], value) for name, value in usage.items() if name in _USAGE_WORDS],
     )
 
 

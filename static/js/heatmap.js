@@ -14,6 +14,7 @@
       this.tiles = Array.from(box.dataset.outcomes);
       this.at = -1;
       this.dirty = false;
+      this.changed = new Set();
       this.readColors();
       this.layout();
       this.observer = new ResizeObserver(() => this.layout());
@@ -209,12 +210,23 @@
         const i = Number(index);
         if (i >= this.tiles.length) { this.grow(i + 1); }
         this.tiles[i] = kind;
+        this.changed.add(i);
       }
       this.box.dataset.outcomes = this.tiles.join("");
       this.count();
       if (this.dirty) return;
       this.dirty = true;
-      requestAnimationFrame(() => { this.dirty = false; this.draw(); });
+      requestAnimationFrame(() => { this.dirty = false; this.redraw(); });
+    }
+
+    redraw() {
+      if (!this.context) return;
+      for (const i of this.changed) {
+        this.context.clearRect((i % this.columns) * this.step, Math.floor(i / this.columns) * this.step, this.step, this.step);
+        this.tile(i);
+      }
+      this.changed.clear();
+      this.cursor();
     }
 
     grow(n) {

@@ -38,6 +38,19 @@
     list(drop);
   });
 
+  // Live validation sends neither keys nor files, only whether there are any.
+  const form = document.getElementById("launch-form");
+  if (form) {
+    const kept = form.elements.has_files.value;
+    form.addEventListener("htmx:configRequest", function (event) {
+      if (event.target !== form) return;
+      const kind = form.elements.model_kind.value;
+      const key = kind === "endpoint" ? form.elements.endpoint_key : form.elements.litellm_key;
+      event.detail.parameters.set("has_key", key && key.value ? "1" : "");
+      event.detail.parameters.set("has_files", kept || form.elements.files.files.length ? "1" : "");
+    });
+  }
+
   // A file dragged anywhere over the page means "upload": show the panel that takes it.
   document.addEventListener("dragenter", function (event) {
     if (!event.dataTransfer || !Array.from(event.dataTransfer.types).includes("Files")) return;
