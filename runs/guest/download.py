@@ -1,0 +1,64 @@
+"""Downloads one URL inside the sandbox: `download.py URL DIR MAX_BYTES`. Prints JSON: {name, sha256, bytes, revision} or {error, hint}.
+
+Standard library only. The sandbox's proxy decides what may be reached.
+"""
+
+import hashlib
+import http.client
+import json
+import os
+import re
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+
+
+def main(url, folder, most):
+    """Fetches to DIR/<name>; never more than `most` bytes."""
+    request = urllib.request.Request(url, headers={"User-Agent": "benchwright", "Accept": "*/*"})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            name = _name(answer.geturl())
+            kind = answer.headers.get_content_type()
+            os.makedirs(folder, exist_ok=True)
+            digest, size = hashlib.sha256(), 0
+            with open(os.path.join(folder, name), "wb") as out:
+                while True:
+                    chunk = answer.read(1 << 20)
+                    if not chunk:
+                        break
+                    size += len(chunk)
+                    if size > most:
+                        return {"error": "it is larger than %d MB" % (most >> 20), "hint": "Upload a smaller extract."}
+                    digest.update(chunk)
+                    out.write(chunk)
+            wanted = answer.headers.get("Content-Length")
+            if wanted and wanted.isdigit() and int(wanted) != size:
+                return {"error": "the connection broke after %d of %s bytes" % (size, wanted), "hint": "Launch again."}
+            revision = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
+    except urllib.error.HTTPError as e:
+        if e.headers.get("X-Benchwright-Egress") == "blocked":
+            return {"error": "the host policy refuses this host", "hint": "Allow the host under Settings, then launch again."}
+        return {"error": "the server answers %d %s" % (e.code, e.reason), "hint": "Check that the address can be opened without signing in."}
+    except urllib.error.URLError as e:
+        text = str(e.reason)
+        if "403" in text:
+            return {"error": "the host policy refuses this host", "hint": "Allow the host under Settings, then launch again."}
+        return {"error": "it can't be reached (%s)" % text, "hint": "Check the address, or upload the file instead."}
+    except (OSError, http.client.HTTPException, ValueError) as e:
+        return {"error": "it can't be read (%s)" % e, "hint": "Check the address, or upload the file instead."}
+    if size == 0:
+        return {"error": "it is empty", "hint": "Check the address."}
+    return {"name": name, "sha256": digest.hexdigest(), "bytes": size, "revision": revision, "content_type": kind}
+
+
+def _name(url):
+    last = urllib.parse.unquote(urllib.parse.urlsplit(url).path).rsplit("/", 1)[-1]
+    return re.sub(r"[^\w.() -]+", "_", last).strip(". ")[:160] or "download"
+
+
+if __name__ == "__main__":
+    result = main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    print(json.dumps(result))
+    sys.exit(0 if "sha256" in result else 1)

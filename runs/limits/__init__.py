@@ -1,0 +1,1 @@
+"""Ceilings: parsed, watched, and the one way a run stops."""

@@ -1,0 +1,1 @@
+"""Phases: one file each, in the order of `table`."""

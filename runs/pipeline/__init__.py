@@ -1,0 +1,1 @@
+"""The machine: lease, loop, cache. Phases do the work."""

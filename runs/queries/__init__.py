@@ -1,0 +1,1 @@
+"""Questions: typed answers that page and API render alike."""
