@@ -17,11 +17,11 @@ import pytest
 
 from benchwright.lib.paths import ROOT
 from sandboxes import errors
-from sandboxes.backends.base import Network, Sandbox
+from sandboxes.backends.base import Network, Sandbox, Size
 from sandboxes.backends.conformance import CHECKS, Ground, follow
 from sandboxes.backends.local.client import LocalBackend
 from sandboxes.vocabulary import Role
-from tests.sandbox.conftest import Daemon
+from tests.sandbox.conftest import Daemon, new_daemon
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
@@ -162,9 +162,10 @@ def test_a_program_that_ignores_the_proxy_is_refused_and_counted_too(ground: Gro
     code = """
 import socket
 for host in ("169.254.169.254", "tracker.test"):
-    s = socket.create_connection((host, 80), 5)
-    try: s.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n"); print(s.recv(100))
-    except OSError as e: print("reset")
+    try:
+        s = socket.create_connection((host, 80), 5)
+        s.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n"); print(s.recv(100))
+    except ConnectionResetError: print("reset")
 """
     assert python(box, code).split() == ["reset", "reset"]
     assert {(r.host, r.port) for r in box.refusals()} == {("169.254.169.254", 80), ("tracker.test", 80)}
@@ -199,6 +200,79 @@ except OSError as e: print(e.code)
     except OSError:
         pytest.skip("this machine does not know its own name")
     assert python(box, code) == "403\n"
+
+
+def test_allowed_hosts_go_through_the_operators_proxy_and_its_password_stays_outside() -> None:
+    seen: list[tuple[str, str | None]] = []
+
+    class Upstream(http.server.BaseHTTPRequestHandler):
+        def do_CONNECT(self) -> None:
+            seen.append((f"CONNECT {self.path}", self.headers["Proxy-Authorization"]))
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\ntunnelled")
+
+        def do_GET(self) -> None:
+            seen.append((f"GET {self.path}", self.headers["Proxy-Authorization"]))
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nfetched")
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://operator:pass-word@127.0.0.1:{server.server_port}"
+    daemon = new_daemon(http_proxy=url, HTTPS_PROXY=url)
+    try:
+        daemon.start()
+        box = daemon.backend.create(
+            role=Role.WORK, labels={}, network=Network(mode="deny", allow=("mirror.invalid", "10.0.0.1"))
+        )
+        code = """
+import socket, urllib.request
+print(urllib.request.urlopen("http://mirror.invalid/simple/", timeout=5).read().decode())
+for host in ("mirror.invalid", "other.invalid", "10.0.0.1"):
+    s = socket.create_connection(("127.0.0.1", 3128))
+    s.sendall(f"CONNECT {host}:443 HTTP/1.1\\r\\n\\r\\n".encode())
+    print(s.makefile("rb").read().split()[1].decode())
+import os; print("pass-word" in str(os.environ))
+"""
+        assert python(box, code).split() == ["fetched", "200", "403", "403", "False"]
+    finally:
+        daemon.remove()
+        server.shutdown()
+        server.server_close()
+    password = "Basic b3BlcmF0b3I6cGFzcy13b3Jk"
+    assert seen == [("GET http://mirror.invalid/simple/", password), ("CONNECT mirror.invalid:443", password)]
+
+
+def test_a_package_index_is_known_inside_unless_it_holds_a_password() -> None:
+    daemon = new_daemon(
+        PIP_INDEX_URL="https://mirror.test/simple", PIP_EXTRA_INDEX_URL="https://me:secret@mirror.test/simple"
+    )
+    try:
+        daemon.start()
+        create = daemon.backend.create
+        box = create(role=Role.WORK, labels={}, network=Network(mode="allow"))
+        lines = box.run("env").stdout.decode().splitlines()
+        assert "PIP_INDEX_URL=https://mirror.test/simple" in lines
+        assert not [line for line in lines if "secret" in line]
+        assert b"mirror.test" not in create(role=Role.WORK, labels={}).run("env").stdout
+    finally:
+        daemon.remove()
+
+
+def test_a_full_disk_ends_the_command_and_says_so(ground: Ground) -> None:
+    box = ground.make(size=Size(disk_mb=64))
+    result = box.run("i=0; while true; do i=$((i+1)); head -c 20M /dev/zero > f$i; sleep 0.1; done", timeout=20)
+    assert not result.timed_out and b"on disk, its limit is 64 MiB" in result.stderr
+
+
+def test_a_memory_hog_is_told_why_it_died(ground: Ground) -> None:
+    box = ground.make(size=Size(memory_mb=200))
+    code = "import os, time\nif not os.fork():\n    x = b'x' * (90 << 20); time.sleep(9)\nx = b'x' * (130 << 20); time.sleep(9)"
+    command = box.start(["sh", "-c", 'exec "$BW_PYTHON" -c "$0"', code], exec_id="x")
+    follow(command)
+    assert (command.code, command.reason) == (None, "killed")
+    assert b"its limit is 200 MiB" in command.stderr_tail
 
 
 def test_an_unbounded_writer_does_not_fill_the_host(ground: Ground) -> None:

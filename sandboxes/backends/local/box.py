@@ -64,6 +64,7 @@ class Box:
         self.jobs: dict[int, Job] = {}
         self.execs: dict[str, Spooled] = {}
         self.lingering: set[int] = set()  # ended jobs whose background processes live on
+        self.activity = asyncio.Event()  # wakes the watchdog
         self.egress_listener: socket.socket | None = None
         self.dns_listener: socket.socket | None = None
         self.direct_listeners: list[socket.socket] = []
@@ -90,19 +91,40 @@ class Box:
             if self.host.as_root:
                 os.chown(path, self.host.uid, self.host.gid)
         (self.folder / "spool").mkdir(mode=0o700)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        hub_theirs: socket.socket | None = None
-        if self.spec.role is Role.PROXY:
-            self.hub, hub_theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            self.hub.setblocking(False)
-        errors_r, errors_w = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        filter_fd = _memfd(seccomp) if seccomp else None
+        filtered = seccomp is not None
+        argv = bwrap_argv(self.host, reach, self.spec, self.folder, layer_paths, filtered)
+        ours, errors = self._fork(self._launch(argv), seccomp)
+        loop = asyncio.get_running_loop()
+        self._pidfd = os.pidfd_open(self.pid)
+        loop.add_reader(self._pidfd, self._outer_exited)
+        self._channel = Channel(ours, self._on_line, self._channel_ended)
+        try:
+            await asyncio.wait_for(self._ready.wait(), START_SECONDS)
+        except TimeoutError:
+            self.why_dead = "it did not start in time"
+        finally:
+            said = _read_all(errors)
+            os.close(errors)
+        if self.state != "starting" or self.why_dead:
+            await self.kill(self.why_dead or "it did not start")
+            raise SandboxUnavailable(f"The box did not start: {said or self.why_dead or 'no reason given'}")
+        listeners = self._channel.listeners
+        self.egress_listener, self.dns_listener = listeners[0], listeners[1]
+        self.direct_listeners = listeners[2:4]
+        if self.spec.model_port:
+            self.model_listener = listeners[4]
+        self.init_pid = _only_child(self.pid)
+        self._init_pidfd = os.pidfd_open(self.init_pid)
+        self.state = "running"
+        self._note()
+
+    def _launch(self, argv: list[str]) -> Launch:
         size = self.spec.size
         wanted = list(LISTENERS)
         if self.spec.model_port:
             wanted.append(("tcp", "127.0.0.1", MODEL_PORT))
-        launch = Launch(
-            argv=bwrap_argv(self.host, reach, self.spec, self.folder, layer_paths, filter_fd is not None),
+        return Launch(
+            argv=argv,
             uid=self.host.uid,
             gid=self.host.gid,
             drop=self.host.as_root,
@@ -117,10 +139,19 @@ class Box:
             },
             processes=size.processes + PROCESSES_OF_OURS,
         )
+
+    def _fork(self, launch: Launch, seccomp: bytes | None) -> tuple[socket.socket, int]:
+        """Our end of the channel, and the pipe on which the child complains."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        hub_theirs: socket.socket | None = None
+        if self.spec.role is Role.PROXY:
+            self.hub, hub_theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self.hub.setblocking(False)
+        errors_r, errors_w = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        filter_fd = _memfd(seccomp) if seccomp else None
+        hub_fd = hub_theirs.fileno() if hub_theirs else None
         try:
-            self.pid = fork_box(
-                launch, theirs.fileno(), hub_theirs.fileno() if hub_theirs else None, filter_fd, errors_w
-            )
+            self.pid = fork_box(launch, theirs.fileno(), hub_fd, filter_fd, errors_w)
         finally:
             theirs.close()
             if hub_theirs:
@@ -128,28 +159,7 @@ class Box:
             if filter_fd is not None:
                 os.close(filter_fd)
             os.close(errors_w)
-        loop = asyncio.get_running_loop()
-        self._pidfd = os.pidfd_open(self.pid)
-        loop.add_reader(self._pidfd, self._outer_exited)
-        self._channel = Channel(ours, self._on_line, self._channel_ended)
-        try:
-            await asyncio.wait_for(self._ready.wait(), START_SECONDS)
-        except TimeoutError:
-            self.why_dead = "it did not start in time"
-        errors = _read_all(errors_r)
-        os.close(errors_r)
-        if self.state != "starting" or not self._ready.is_set():
-            await self.kill(self.why_dead or "it did not start")
-            raise SandboxUnavailable(f"The box did not start: {errors or self.why_dead or 'no reason given'}")
-        listeners = self._channel.listeners
-        self.egress_listener, self.dns_listener = listeners[0], listeners[1]
-        self.direct_listeners = listeners[2:4]
-        if self.spec.model_port:
-            self.model_listener = listeners[4]
-        self.init_pid = _only_child(self.pid)
-        self._init_pidfd = os.pidfd_open(self.init_pid)
-        self.state = "running"
-        self._note()
+        return ours, errors_r
 
     def _note(self) -> None:
         """The file beside the box, for people who look at the folder."""
@@ -189,7 +199,7 @@ class Box:
         for spooled in self.execs.values():
             if spooled.job is job:
                 spooled.tail(job.note)
-                spooled.wake()
+                spooled.ended()
 
     def _channel_ended(self) -> None:
         asyncio.get_running_loop().call_soon(self._signal_death)
@@ -217,6 +227,7 @@ class Box:
         self.state = "lost"
         self.why_dead = self.why_dead or "its processes ended"
         self._ready.set()
+        self.activity.set()
         for job in list(self.jobs.values()):
             self._end(job, reason=ExecEnd.LOST)
         self.lingering.clear()
@@ -241,6 +252,7 @@ class Box:
     async def _begin(self, message: dict[str, Any], job: Job) -> None:
         assert self._channel
         self.jobs[job.number] = job
+        self.activity.set()
         try:
             await self._channel.send({**message, "id": job.number, "fds": job.names}, job.remote)
         except BrokenPipeError:
@@ -337,7 +349,7 @@ class Box:
             await self._begin(self._exec(argv, cwd, env, self.spec.role is Role.PROXY), job)
         except BaseException:
             self.execs.pop(exec_id, None)
-            spooled.close()
+            spooled.ended()
             raise
         if timeout is not None:
             watch = asyncio.ensure_future(self._finish_in(job, timeout))
@@ -382,8 +394,8 @@ class Box:
         if self.state == "paused":
             return
         self.alive()
+        self.state = "paused"  # first: from here on nothing new is started in it
         await self._control("pause")
-        self.state = "paused"
 
     async def resume(self) -> None:
         """Lets them go on."""
@@ -399,8 +411,6 @@ class Box:
         if self._pidfd >= 0:
             await asyncio.wait_for(self.dead.wait(), KILL_SECONDS)
         await self._wait_for_init()
-        for spooled in self.execs.values():
-            spooled.wake()
 
     async def _wait_for_init(self) -> None:
         """Process 1 leaves only after everything else in its pid namespace: then nobody writes any more."""
@@ -415,11 +425,6 @@ class Box:
         finally:
             loop.remove_reader(fd)
             os.close(fd)
-
-    def close_spools(self) -> None:
-        """Frees the descriptors of ended commands, once nobody follows them."""
-        for spooled in self.execs.values():
-            spooled.close()
 
 
 def _nowhere(data: bytes) -> None:

@@ -214,7 +214,10 @@ class EgressProxy:
 
 def _answer(writer: asyncio.StreamWriter, status: int, word: str, text: str) -> None:
     body = json.dumps({"error": {"code": word, "message": text}}).encode()
-    phrase = {400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway"}[status]
+    # Most programs show nothing but this line, so it says what happened.
+    phrase = {400: "Bad Request", 403: "Forbidden by the host policy", 502: "Bad Gateway"}[status]
+    if status != 400:
+        phrase += " - " + "".join(c if " " <= c < "\x7f" else "?" for c in text)[:200]
     writer.write(
         f"HTTP/1.1 {status} {phrase}\r\nContent-Type: application/json\r\nX-Benchwright-Egress: {word}\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()

@@ -92,7 +92,9 @@ class House:
             box = await self._make(Role.TEMPLATE_PROBE, {}, Size(), Network(), first.id, 60, {}, False)
             result = await box.run([self.host.python, "-I", "-S", "-c", "print(42)"], b"", None, {}, 20, 1000)
             await self.kill(box.spec.id)
-        except (SandboxUnavailable, SandboxFailed, SandboxLost, OSError) as e:
+        except SandboxUnavailable as e:
+            return probe.capabilities(False, e.reason, e.fix) if e.fix else probe.explain(e.reason)
+        except (SandboxFailed, SandboxLost, OSError) as e:
             return probe.explain(str(e))
         finally:
             if first is not None:
@@ -215,7 +217,6 @@ class House:
             return
         self._egress.pop(box.spec.id, None)
         self._hubs.pop(box.spec.id, None)
-        box.close_spools()
         trash = self.host.root / f".old-{box.spec.id}"
         try:
             os.rename(box.folder, trash)

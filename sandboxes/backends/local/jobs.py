@@ -113,7 +113,9 @@ class Spooled:
         self.tail = Tail()
         self.job: Job | None = None
         self.overflow: Callable[[], Any] | None = None
+        self._path = path
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        self._idle = False
         self._waiters: set[asyncio.Event] = set()
 
     def write(self, data: bytes) -> None:
@@ -142,7 +144,9 @@ class Spooled:
         return os.pread(self._fd, limit, offset)
 
     def follow(self) -> asyncio.Event:
-        """An event that is set on news; give it back to `unfollow`."""
+        """An event that is set on news; give it back to `unfollow`. Raises OSError when the box is gone."""
+        if self._fd < 0:
+            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         event = asyncio.Event()
         event.set()
         self._waiters.add(event)
@@ -150,14 +154,20 @@ class Spooled:
 
     def unfollow(self, event: asyncio.Event) -> None:
         self._waiters.discard(event)
+        self._close_if_idle()
 
     def wake(self) -> None:
         """Tells the followers."""
         for event in self._waiters:
             event.set()
 
-    def close(self) -> None:
-        """Closes the file; the box is gone."""
-        if self._fd >= 0:
+    def ended(self) -> None:
+        """Nothing more will be written: the file stays open only for those who read it."""
+        self._idle = True
+        self.wake()
+        self._close_if_idle()
+
+    def _close_if_idle(self) -> None:
+        if self._idle and not self._waiters and self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

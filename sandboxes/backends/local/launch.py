@@ -87,9 +87,7 @@ def _become_box(launch: Launch, parent: int, agent: int, hub: int | None, seccom
     os.closerange(_ABOVE, 1 << 20)
     libc = ctypes.CDLL(None, use_errno=True)
     if launch.drop:
-        os.setgroups([])
-        os.setresgid(launch.gid, launch.gid, launch.gid)
-        os.setresuid(launch.uid, launch.uid, launch.uid)
+        _become(launch.uid, launch.gid)
     # Changing users made us undumpable, and /proc/self/uid_map with it root's. Nothing else of this uid can see us here.
     _check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "dumpable")
     _check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "die with sandboxd")
@@ -110,6 +108,15 @@ def _become_box(launch: Launch, parent: int, agent: int, hub: int | None, seccom
     _limit(resource.RLIMIT_NPROC, launch.processes)
     sys.stdout = sys.stderr = None  # type: ignore[assignment]
     os.execve(launch.argv[0], launch.argv, {})
+
+
+def _become(uid: int, gid: int) -> None:
+    try:
+        os.setgroups([])
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+    except OSError as e:
+        raise OSError(e.errno, f"cannot become uid {uid}: {e.strerror}") from e
 
 
 def _limit(limit: int, value: int) -> None:

@@ -19,6 +19,7 @@ from sandboxes.errors import SandboxFailed, SnapshotNotFound
 
 # The kernel takes one page of mount options; a chain of layers is folded into one before that.
 MAX_CHAIN = 16
+ENTRY_BYTES = 1024  # what an empty file counts: the disk runs out of inodes as well
 _OPAQUE = "user.overlay.opaque"
 
 
@@ -40,6 +41,7 @@ class Layers:
         self._layers = root / "layers"
         self._snapshots = root / "snapshots"
         self._owner = (uid, gid) if as_root else None
+        self._known: dict[str, Snapshot] = {}
 
     def prepare(self) -> None:
         """Makes the folders: the boxes' user passes through the one, and has no business in the other."""
@@ -47,15 +49,15 @@ class Layers:
         self._layers.chmod(0o711)
         self._snapshots.mkdir(exist_ok=True)
         self._snapshots.chmod(0o700)
+        for path in self._snapshots.glob("*.json"):
+            self._known[path.stem] = Snapshot(**json.loads(path.read_text()))
 
     def get(self, snapshot_id: str) -> Snapshot:
         """Raises SnapshotNotFound."""
-        if not snapshot_id.replace("-", "").isalnum():
+        snapshot = self._known.get(snapshot_id)
+        if snapshot is None:
             raise SnapshotNotFound(snapshot_id)
-        try:
-            return Snapshot(**json.loads((self._snapshots / f"{snapshot_id}.json").read_text()))
-        except FileNotFoundError:
-            raise SnapshotNotFound(snapshot_id) from None
+        return snapshot
 
     def paths(self, layers: list[str]) -> list[Path]:
         """Where these layers lie."""
@@ -81,21 +83,19 @@ class Layers:
         part = self._snapshots / f".{snapshot_id}"
         part.write_text(json.dumps(asdict(snapshot)))
         os.replace(part, self._snapshots / f"{snapshot_id}.json")
+        self._known[snapshot_id] = snapshot
         return snapshot
 
     def forget(self, snapshot_id: str) -> None:
         """Removes the entry; `unused` then names the layers that nobody needs any more."""
-        try:
-            self.get(snapshot_id)
-        except SnapshotNotFound:
-            return
-        (self._snapshots / f"{snapshot_id}.json").unlink(missing_ok=True)
+        if self._known.pop(snapshot_id, None):
+            (self._snapshots / f"{snapshot_id}.json").unlink(missing_ok=True)
 
     def unused(self, in_use: set[str]) -> list[Path]:
         """Layers of no snapshot and no live box."""
         needed = set(in_use)
-        for path in self._snapshots.glob("*.json"):
-            needed.update(json.loads(path.read_text())["layers"])
+        for snapshot in self._known.values():
+            needed.update(snapshot.layers)
         return [path for path in self._layers.iterdir() if path.name not in needed]
 
 
@@ -234,7 +234,7 @@ async def remove_tree(path: Path, *, as_root: bool = True) -> None:
 
 
 def disk_usage(folders: list[Path]) -> int:
-    """Bytes that these folders occupy, as `du` counts them; what vanishes meanwhile counts nothing."""
+    """Bytes that these folders occupy, much as `du` counts them; what vanishes meanwhile counts nothing."""
     total = 0
     todo = [os.fsencode(f) for f in folders]
     while todo:
@@ -245,7 +245,8 @@ def disk_usage(folders: list[Path]) -> int:
                         info = entry.stat(follow_symlinks=False)
                     except OSError:
                         continue
-                    total += info.st_blocks * 512 // max(1, info.st_nlink if stat.S_ISREG(info.st_mode) else 1)
+                    links = info.st_nlink if stat.S_ISREG(info.st_mode) else 1
+                    total += max(ENTRY_BYTES, info.st_blocks * 512) // max(1, links)
                     if stat.S_ISDIR(info.st_mode):
                         todo.append(entry.path)
         except OSError:

@@ -47,7 +47,9 @@ def explain(failure: str) -> Capabilities:
     """Turns what a failed box said into a reason and a fix."""
     text = failure.strip()[:500]
     low = text.lower()
-    if "overlay" in low:
+    if "cannot become uid" in low:
+        fix = "Set BENCHWRIGHT_BOX_UID to an unused user id that this container maps, or run as an ordinary user."
+    elif "overlay" in low:
         fix = (
             f"The state folder's file system must support overlays (ext4, xfs or btrfs; kernel 5.11 or newer). {NO_FIX}"
         )

@@ -18,7 +18,7 @@ from sandboxes.vocabulary import ExecEnd
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 FAST, SLOW, IDLE = 0.1, 0.25, 1.0
-DISK_SECONDS = 3.0
+DISK_SECONDS = 1.0
 
 
 def tree(pid: int) -> list[int]:
@@ -79,8 +79,11 @@ class Watchdog:
                 pause = (FAST if share > 0.5 else SLOW) if busy else IDLE
                 if time.monotonic() >= self._next_disk:
                     await self._look_at_disk()
+            # A command that starts while we rest is looked at soon, not after the rest.
+            rest = box.dead if box.jobs else box.activity
+            box.activity.clear()
             try:
-                await asyncio.wait_for(box.dead.wait(), min(pause, max(0.01, box.deadline_at - time.time())))
+                await asyncio.wait_for(rest.wait(), min(pause, max(0.01, box.deadline_at - time.time())))
             except TimeoutError:
                 continue
 
