@@ -1,0 +1,1 @@
+"""Load tests and their tools: run by hand, figures in docs."""
