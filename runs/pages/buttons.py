@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
-from uuid import UUID
 
-from runs.actions.halt import pause, stop
-from runs.actions.resolve_review import resolve_review
-from runs.actions.resume import resume
+from benchwright.lib.errors import BenchwrightError
+from runs.actions.halt import pause, resolve_review, resume, stop
+from runs.models import Run
 
-
-def _pause(account: Any, user: Any, run_id: UUID, form: Mapping[str, str]) -> None:
-    pause(account, user, run_id)
+Button = Callable[[Run, str, Mapping[str, str]], None]
 
 
-def _resume(account: Any, user: Any, run_id: UUID, form: Mapping[str, str]) -> None:
-    resume(account, user, run_id)
+def _pause(run: Run, by: str, form: Mapping[str, str]) -> None:
+    pause(run, by=by)
 
 
-def _halt(account: Any, user: Any, run_id: UUID, form: Mapping[str, str]) -> None:
-    stop(account, user, run_id)
+def _resume(run: Run, by: str, form: Mapping[str, str]) -> None:
+    resume(run, by=by)
 
 
-def _review(account: Any, user: Any, run_id: UUID, form: Mapping[str, str]) -> None:
-    resolve_review(account, user, run_id, form.get("review_resolution", "").strip())
+def _halt(run: Run, by: str, form: Mapping[str, str]) -> None:
+    stop(run, by=by)
 
 
-BUTTONS: dict[str, Callable[[Any, Any, UUID, Mapping[str, str]], None]] = {
-    "pause": _pause,
-    "resume": _resume,
-    "halt": _halt,
-    "review": _review,
-}
+def _review(run: Run, by: str, form: Mapping[str, str]) -> None:
+    words = form.get("review_resolution", "").strip()
+    if not words:
+        raise BenchwrightError("Say how to go on.", field="review_resolution", hint="Your words instruct the Driver.")
+    resolve_review(run, words, by=by)
+
+
+BUTTONS: dict[str, Button] = {"pause": _pause, "resume": _resume, "halt": _halt, "review": _review}

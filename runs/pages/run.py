@@ -14,7 +14,8 @@ from runs.pages import buttons
 from runs.pages.code import highlighted
 from runs.pages.fragments import parts
 from runs.pages.log_groups import GROUPS, types_of
-from runs.pages.viewer import account, page, signed_in
+from runs.pages.viewer import account, owns, page, signed_in
+from runs.queries.access import own_run
 from runs.queries.run_detail import RunDetail, run_detail
 from runs.queries.run_events import event_page
 
@@ -29,7 +30,7 @@ def _context(request: HttpRequest, run: RunDetail) -> dict[str, Any]:
         "nav": "runs",
         "run": run,
         "live": run.display_status in LIVE,
-        "can_write": run.can_write,
+        "can_write": owns(request, run.id),
     }
 
 
@@ -92,7 +93,7 @@ def run_act(request: HttpRequest, run_id: UUID, act: str) -> HttpResponse:
         raise Http404
     problem: BenchwrightError | None = None
     try:
-        button(account(request), request.user, run_id, request.POST)
+        button(own_run(account(request), run_id), request.user.get_username(), request.POST)
     except BenchwrightError as error:
         if error.status == 404:
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
+from uuid import UUID
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
@@ -12,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from benchwright.lib.errors import BenchwrightError
 from billing.queries import account_of
 from runs.pages.fragments import refusal
+from runs.queries.access import own_run
 
 P = ParamSpec("P")
 Page = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -20,6 +22,15 @@ Page = Callable[Concatenate[HttpRequest, P], HttpResponse]
 def account(request: HttpRequest) -> Any:
     """The account of the signed-in user, or None."""
     return account_of(request.user) if request.user.is_authenticated else None
+
+
+def owns(request: HttpRequest, run_id: UUID | str) -> bool:
+    """Whether the viewer may press this run's buttons."""
+    try:
+        own_run(account(request), run_id)
+    except BenchwrightError:
+        return False
+    return True
 
 
 def page(view: Page[P]) -> Page[P]:
