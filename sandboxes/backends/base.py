@@ -5,6 +5,7 @@ Backends are reached through `sandboxes.backends.choose.open_backend`. Standard 
 
 from __future__ import annotations
 
+from builtins import list as List
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
@@ -190,7 +191,7 @@ class Sandbox(Protocol):
     def read(self, path: str, limit: int = 64 << 20) -> bytes:
         """A whole regular file. Raises OutputTooLarge beyond `limit`, FileRefused when it can't be read."""
 
-    def list(self, path: str) -> list[Entry]:
+    def list(self, path: str) -> List[Entry]:
         """The entries of a folder by name (at most 10,000). Raises FileRefused."""
 
     def snapshot(self, *, seal: bool) -> SnapshotInfo:
@@ -208,7 +209,7 @@ class Sandbox(Protocol):
     def kill(self) -> None:
         """Ends it and frees everything; a second kill is no error."""
 
-    def refusals(self, since: float = 0) -> list[Refusal]:
+    def refusals(self, since: float = 0) -> List[Refusal]:
         """Hosts refused so far, last seen at or after `since` (Unix seconds)."""
 
 
@@ -237,7 +238,7 @@ class Backend(Protocol):
     def attach(self, sandbox_id: str) -> Sandbox:
         """An existing sandbox, after its first client died. Raises SandboxLost."""
 
-    def list(self, labels: Mapping[str, str] | None = None) -> list[SandboxInfo]:
+    def list(self, labels: Mapping[str, str] | None = None) -> List[SandboxInfo]:
         """Sandboxes that carry all these labels."""
 
     def delete_snapshot(self, snapshot_id: str) -> None:

@@ -118,6 +118,25 @@ print(name(libc.ptrace(16, 1, 0, 0)))
     assert python(box, code).split() == ["EPERM", "EPERM", "EPERM", "ENOSYS", "EPERM"]
 
 
+def test_only_plain_socket_families_can_be_opened(ground: Ground) -> None:
+    code = """
+import errno, socket
+for family in (1, 2, 10, 16, 17, 38, 40):
+    try: socket.socket(family, socket.SOCK_STREAM if family < 16 else socket.SOCK_RAW); print("ok")
+    except OSError as e: print(errno.errorcode[e.errno])
+"""
+    assert python(ground.make(), code).split() == ["ok"] * 4 + ["EAFNOSUPPORT"] * 3
+
+
+def test_names_that_cannot_be_are_refused_politely(ground: Ground) -> None:
+    box = ground.make()
+    assert box.run(["echo", "a\0b"]).code == 126
+    with pytest.raises(errors.FileRefused, match="Invalid argument"):
+        box.read("a\0b")
+    assert box.run(["printf", "%s", "\udcff"]).stdout == b"\xff"
+    assert box.run(["true", "x" * 120_000], env={"A": "y" * 100_000}).code == 0
+
+
 def test_neither_its_own_process_1_nor_another_sandbox_can_be_killed(ground: Ground) -> None:
     box, other = ground.make(), ground.make()
     box.run("kill -9 1; kill -2 1; kill -17 1; kill -15 1")

@@ -8,6 +8,8 @@ job reaches all that it started, however often that forked, and nothing gets los
 a box should be ready in some 20 ms (json alone would cost 10).
 """
 
+from __future__ import annotations
+
 import _socket
 import ctypes
 import errno
@@ -25,20 +27,26 @@ MAX_MESSAGE = 160 << 10
 MAX_ENTRIES = 10_000
 DEFAULT_SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGXFSZ]
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the real typing module costs as long as json
+    from typing import Any
+
+    Message = dict[str, Any]  # from sandboxd: "op", "id" and what the job needs
+
 libc = ctypes.CDLL(None, use_errno=True)
-sock = None  # set by main
+sock: _socket.socket  # set by main
 hub_fd = -1  # stays -1 when the box has none
-jobs = {}  # supervisor's pid -> job id
+jobs: dict[int, int] = {}  # supervisor's pid -> job id
 
 
-def send(text):
+def send(text: str) -> None:
     """One line to sandboxd. Supervisors use it too: a datagram is never torn."""
     sock.send(text.encode("ascii"))
 
 
-def children(pid):
+def children(pid: int) -> list[int]:
     """Pids whose parent is any thread of `pid`."""
-    out = []
+    out: list[int] = []
     try:
         for tid in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{tid}/children") as f:
@@ -48,9 +56,10 @@ def children(pid):
     return out
 
 
-def descendants(pid):
+def descendants(pid: int) -> list[int]:
     """Everything below `pid` that is not yet dead."""
-    out, todo = [], children(pid)
+    out: list[int] = []
+    todo = children(pid)
     while todo:
         one = todo.pop()
         todo += children(one)
@@ -64,7 +73,7 @@ def descendants(pid):
     return out
 
 
-def signal_all(pids, number):
+def signal_all(pids: list[int], number: int) -> None:
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -72,7 +81,7 @@ def signal_all(pids, number):
             pass
 
 
-def kill_job(supervisor):
+def kill_job(supervisor: int) -> None:
     """Stops the tree first, so that a fork bomb holds still, then kills it; the supervisor goes last."""
     for _ in range(200):
         pids = descendants(supervisor)
@@ -85,7 +94,7 @@ def kill_job(supervisor):
     signal_all([supervisor], signal.SIGKILL)
 
 
-def find_program(name, env, cwd):
+def find_program(name: str, env: dict[str, str], cwd: str) -> str:
     """The path that execvp would run, by the command's own PATH."""
     if "/" in name:
         return name
@@ -96,7 +105,7 @@ def find_program(name, env, cwd):
     raise OSError(errno.ENOENT, "not found")
 
 
-def job_exec(m, fds):
+def job_exec(m: Message, fds: dict[str, int]) -> int:
     """Starts the command; returns its pid."""
     os.chdir(m["cwd"])
     env = m["env"]
@@ -122,7 +131,7 @@ def job_exec(m, fds):
     )
 
 
-def job_write(m, fds):
+def job_write(m: Message, fds: dict[str, int]) -> None:
     """stdin into a file: first beside it, then renamed over it."""
     path = m["path"]
     folder = os.path.dirname(path) or "."
@@ -147,7 +156,7 @@ def job_write(m, fds):
         raise
 
 
-def job_read(m, fds):
+def job_read(m: Message, fds: dict[str, int]) -> None:
     """A regular file to stdout. One byte beyond the limit tells sandboxd that it is too large."""
     fd = os.open(m["path"], os.O_RDONLY | os.O_NONBLOCK)
     kind = os.fstat(fd).st_mode
@@ -163,7 +172,7 @@ def job_read(m, fds):
             view = view[os.write(fds["o"], view) :]
 
 
-def job_list(m, fds):
+def job_list(m: Message, fds: dict[str, int]) -> None:
     """kind NUL size NUL name NUL …"""
     out = []
     with os.scandir(os.fsencode(m["path"])) as entries:
@@ -184,7 +193,7 @@ def job_list(m, fds):
 JOBS = {"write": job_write, "read": job_read, "list": job_list}
 
 
-def supervise(m, fds):
+def supervise(m: Message, fds: dict[str, int]) -> None:
     """The life of a job, in a process of its own. Never returns."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -198,8 +207,8 @@ def supervise(m, fds):
             main = job_exec(m, fds)
         else:
             JOBS[m["op"]](m, fds)
-    except OSError as e:
-        send(f"fail {m['id']} {e.errno or errno.EIO}")
+    except (OSError, ValueError) as e:  # ValueError: a NUL in a name
+        send(f"fail {m['id']} {getattr(e, 'errno', None) or errno.EINVAL}")
         os._exit(1)
     for fd in fds.values():
         os.close(fd)
@@ -216,7 +225,7 @@ def supervise(m, fds):
             send(f"exit {m['id']} {code if code >= 0 else 128 - code}")
 
 
-def start(m, fds):
+def start(m: Message, fds: dict[str, int]) -> None:
     """Forks the supervisor of a new job."""
     pid = os.fork()
     if pid == 0:
@@ -227,7 +236,7 @@ def start(m, fds):
     jobs[pid] = m["id"]
 
 
-def reap():
+def reap() -> None:
     """Buries dead supervisors. What they left behind has nobody to answer for it any more, so it goes too."""
     while True:
         try:
@@ -242,7 +251,7 @@ def reap():
         signal_all([c for c in children(1) if c not in jobs], signal.SIGKILL)
 
 
-def receive():
+def receive() -> tuple[Message, dict[str, int]]:
     """The next message and its descriptors; leaves (and so ends the box) when sandboxd is gone."""
     data, ancillary, _, _ = sock.recvmsg(MAX_MESSAGE, _socket.CMSG_SPACE(16), MSG_CMSG_CLOEXEC)
     if not data:
@@ -258,7 +267,7 @@ def receive():
     return m, dict(zip(m.get("fds", ""), numbers, strict=True))
 
 
-def main():
+def main() -> None:
     global sock, hub_fd
     sock = _socket.socket(fileno=int(sys.argv[1]))
     hub_fd = int(sys.argv[2])

@@ -12,7 +12,15 @@ from sandboxes.backends.local.launch import AGENT_FD, HUB_FD, SECCOMP_FD
 from sandboxes.backends.local.reach import Reach
 from sandboxes.vocabulary import Role
 
-_ETC = ("ssl/certs", "ssl/openssl.cnf", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ca-certificates")
+_ETC: tuple[str, ...] = (
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "alternatives",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "ca-certificates",
+)
 _ETC += ("localtime", "mime.types", "services", "protocols", "terminfo", "java-17-openjdk", "perl")
 _OPT = "/opt/benchwright"
 

@@ -145,6 +145,8 @@ class EgressProxy:
 
     async def _dial(self, host: str, port: int, writer: asyncio.StreamWriter | None, *, tunnel: bool) -> Any:
         """The connection, or None after the program was told why not."""
+        if not 0 < port < 65536:
+            raise ValueError("not a port")
         try:
             return await self._dialler.dial(self._policy, host, port, tunnel=tunnel)
         except Blocked as e:

@@ -144,6 +144,6 @@ def read_pip(env: Mapping[str, str]) -> Pip:
             folder = unquote(urlsplit(part).path) if part.startswith("file:") else part
             if folder.startswith("/") and os.path.isdir(folder):
                 # An index's pages link to files beside its "simple" folder.
-                path = Path(folder)
-                folders.append(str(path.parent if path.name == "simple" else path))
+                where = Path(folder)
+                folders.append(str(where.parent if where.name == "simple" else where))
     return Pip(found, tuple(dict.fromkeys(folders)), tuple(dropped))

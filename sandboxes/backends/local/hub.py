@@ -65,7 +65,7 @@ class Hub:
                 number, host, port = int(message["id"]), str(message["host"]), int(message["port"])
                 if message["op"] != "dial" or not 0 < port < 65536 or len(self._tasks) >= MAX_DIALS:
                     continue
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
                 continue
             task = asyncio.ensure_future(self._dial(number, host, port))
             self._tasks.add(task)

@@ -106,7 +106,7 @@ def _become_box(launch: Launch, parent: int, agent: int, hub: int | None, seccom
         _limit(limit, value)
     # After our own user namespace and before bwrap's: there it counts the processes of this box alone.
     _limit(resource.RLIMIT_NPROC, launch.processes)
-    sys.stdout = sys.stderr = None  # type: ignore[assignment]
+    sys.stdout = sys.stderr = None
     os.execve(launch.argv[0], launch.argv, {})
 
 

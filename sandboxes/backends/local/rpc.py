@@ -99,12 +99,12 @@ class Rpc:
         return {"capabilities": asdict(self._house.capabilities)}, b""
 
     async def _create(self, head: dict[str, Any], _: bytes) -> _Answer:
-        net = {k: tuple(v) if isinstance(v, list) else v for k, v in head["network"].items()}
+        net = head["network"]
         box = await self._house.create(
             Role(head["role"]),
             dict(head["labels"]),
             Size(**head["size"]),
-            Network(**net),
+            Network(net["mode"], tuple(net["allow"]), tuple(net["block"]), tuple(net["private_ok"])),
             head["snapshot"],
             float(head["deadline_s"]),
             dict(head["env"]),
