@@ -1,0 +1,29 @@
+"""`./bw manage COMMAND …`: manage.py with the services running, started for the occasion when nothing is up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+from benchwright.embedded.binaries import ServiceFailed
+from benchwright.embedded.services import Services
+from benchwright.lib.paths import ROOT, state_dir
+
+
+def main(argv: list[str]) -> int:
+    """manage.py's exit code."""
+    # Ctrl-C reaches manage.py as well; we wait for its end and then let go of the services.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        with Services().used() as env:
+            env["BENCHWRIGHT_STATE"] = str(state_dir())
+            return subprocess.call([sys.executable, str(ROOT / "manage.py"), *argv], env={**os.environ, **env})
+    except ServiceFailed as failure:
+        print(failure, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
