@@ -14,7 +14,8 @@ from .job import Job, Tasks
 from .processes import cpu_ticks
 from .runner import Plan, child_main
 
-STALE_SECONDS = 3.0
+STALE_SECONDS = 2.0
+SAMPLE_SECONDS = 0.5
 HOSTAGE_GRACE = 1.0
 GRACE = 10.0
 
@@ -86,6 +87,8 @@ class Child:
         over = [f for f in flights if now - f.since > self._limit(f) + (HOSTAGE_GRACE if stale else GRACE)]
         over = [f for f in over if f.phase != b.CALL] or over
         if not over:
+            return
+        if stale and now - self._stale_since < SAMPLE_SECONDS:
             return
         if stale:
             self.guilty_by_kill = self._holder(flights) or (over[0] if len(flights) == 1 else None)

@@ -39,6 +39,11 @@ def slot_on_stack(frame: Any) -> Slot | None:
     return None
 
 
+def throw(ident: int) -> None:
+    """Raise TaskTimeout in a thread: ends a loop of Python code; a sleep or a read goes on as a lost thread."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(TaskTimeout))
+
+
 class Monitor:
     """One thread that watches every slot's clock. `replace` starts one more worker."""
 
@@ -55,12 +60,7 @@ class Monitor:
         while True:
             runner.board.beat()
             now = time.monotonic()
-            blocked = bool(runner.loop_ident) and now - self.loop_beat > STUCK_SECONDS
-            if not blocked:
-                self._thrown_at = 0.0
-            elif self._thrown_at and now - self._thrown_at > STUCK_SECONDS:
-                # The exception did not free the loop. Its task is reported already; its siblings run again.
-                self._end(b.RECYCLE)
+            blocked = bool(runner.loop_ident) and self._loop_is_blocked(now)
             for flight in runner.board.in_flight():
                 limit = runner.job.score_seconds if flight.phase == b.SCORE else runner.job.attempt_seconds
                 # A call in flight ends by its own socket; only a stuck one is ended here.
@@ -76,12 +76,26 @@ class Monitor:
                     self._end(b.ENDED)
             time.sleep(BEAT_SECONDS)
 
+    def _loop_is_blocked(self, now: float) -> bool:
+        """Whether some coroutine keeps the loop from turning; then only that one may be blamed for the time."""
+        if now - self.loop_beat < 3 * BEAT_SECONDS:
+            self._thrown_at = 0.0
+            return False
+        if self._thrown_at and now - self._thrown_at > STUCK_SECONDS:
+            # The exception did not free the loop. Its task is reported already; its siblings run again.
+            self._end(b.RECYCLE)
+        running = slot_on_stack(sys._current_frames().get(self.runner.loop_ident))
+        if running is not None and running.abandoned and not self._thrown_at:
+            self._thrown_at = now
+            throw(self.runner.loop_ident)
+        return True
+
     def _over_time(self, slot: Slot, flight: b.InFlight, now: float, blocked: bool) -> None:
         if slot.item != flight.item:
             return
         if blocked and flight.phase != b.SCORE:
             running = slot_on_stack(sys._current_frames().get(self.runner.loop_ident))
-            if running is None and not self._thrown_at and now - self.loop_beat > 2 * STUCK_SECONDS:
+            if running is None and not self._thrown_at and now - self.loop_beat > STUCK_SECONDS:
                 # A task of the scorer's own blocks the loop: nobody here can tell whose it is.
                 _real_exit(UNKNOWN_BLOCKER)
             if running is not slot:
@@ -108,8 +122,7 @@ class Monitor:
             slot.task.get_loop().call_soon_threadsafe(slot.task.cancel)
         else:
             ident = runner.loop_ident if slot.task is not None and flight.phase != b.SCORE else slot.ident
-            # Ends a loop of Python code; a sleep or a read goes on as a lost thread.
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(TaskTimeout))
+            throw(ident)
         if was_working:
             self._replace_worker()
 

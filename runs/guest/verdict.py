@@ -180,14 +180,15 @@ def _answer(value: Any) -> Any:
 
 
 def observed_no_answer(value: Any, last: SutResult | None) -> str | None:
-    """What the runner itself saw: "refused", "content_filter", "empty" or None."""
+    """What the runner itself saw: one of NO_ANSWER but "unparsed", or None."""
     if last is not None:
         if last.finish_reason == "content_filter":
             return "content_filter"
         if last.refusal or last.finish_reason == "refusal":
             return "refused"
         if not last.text.strip() and not last.tool_calls:
-            return "empty"
+            # Reasoning may use up all the tokens before a first word of the answer.
+            return "truncated" if last.finish_reason == "length" else "empty"
     return "empty" if is_blank(value) else None
 
 
