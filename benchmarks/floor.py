@@ -57,7 +57,7 @@ async def measure(url: str, tasks: int, concurrency: int, key: str = "-") -> dic
     loop = asyncio.get_running_loop()
     clients = []
     for _ in range(min(concurrency, tasks)):
-        _, client = await loop.create_connection(_Client, parts.hostname, parts.port or 80)
+        _, client = await loop.create_connection(_Client, parts.hostname or "127.0.0.1", parts.port or 80)
         clients.append(client)
     path = f"{parts.path.rstrip('/')}/chat/completions"
     head = f"POST {path} HTTP/1.1\r\nHost: {parts.netloc}\r\nAuthorization: Bearer {key}\r\n"

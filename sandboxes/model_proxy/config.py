@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,15 +15,21 @@ KINDS = ("endpoint", "litellm", "control")
 CONTROLS = ("oracle", "empty", "random")
 
 # Values of `litellm_params` that name a place or a version; every other text in there may be a credential.
-PLAIN_LITELLM_PARAMS = frozenset(
-    "api_base api_version aws_region_name base_model custom_llm_provider organization project region_name "
-    "vertex_location vertex_project".split()
-)
+PLAIN_LITELLM_PARAMS = {"api_base", "api_version", "aws_region_name", "base_model", "custom_llm_provider"}
+PLAIN_LITELLM_PARAMS |= {"organization", "project", "region_name", "vertex_location", "vertex_project"}
 # Set per request by the gateway itself; a value here would fight it, or bring a second layer of retries.
-RESERVED_PARAMS = frozenset(
-    "api_key base_url extra_headers fallbacks headers input max_retries messages model num_retries prompt stream "
-    "stream_options timeout tool_choice tools".split()
-)
+RESERVED_PARAMS = {"api_key", "base_url", "extra_headers", "fallbacks", "headers", "input", "max_retries", "messages"}
+RESERVED_PARAMS |= {
+    "model",
+    "n",
+    "num_retries",
+    "prompt",
+    "stream",
+    "stream_options",
+    "timeout",
+    "tool_choice",
+    "tools",
+}
 
 
 class RouteRefused(BenchwrightError):
@@ -241,10 +246,9 @@ def _price(raw: Any) -> OwnPrice | None:
 
 
 def _number(value: Any, where: str, low: float, high: float) -> float:
-    ok = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not ok or not low <= value <= high:
-        raise RouteRefused(f"{where} must be a number from {low} to {high}.", field=where)
-    return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high:  # never true of NaN
+        return value
+    raise RouteRefused(f"{where} must be a number from {low} to {high}.", field=where)
 
 
 def _mapping(value: Any, where: str) -> None:

@@ -18,7 +18,7 @@ from sandboxes.model_proxy.faults import Fault, FaultKind
 from sandboxes.model_proxy.keys import PROBE_INDEX, KeyScope, proof_row
 
 PROBE_TEXT = "ready"
-_SYLLABLES = "ba bo da du fe fi ga go ka ku la le ma mi na no pa pe ra ri sa so ta tu va vo".split()
+_SYLLABLES = [a + b for a in "bdfgklmnprstv" for b in "aeiou"]
 
 
 class Control:
@@ -100,7 +100,7 @@ def read_references(path: Path) -> dict[int, dict[str, Any]]:
 def _document(call: Call, served: Served, text: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
     key = call.key
     name = f"{key.invocation}-{key.index}-{key.trial}-{key.attempt}"
-    made = [
+    made: list[dict[str, Any]] = [
         {
             "id": f"call_{name}_{n}",
             "type": "function",
@@ -193,4 +193,4 @@ async def _pieces(call: Call, document: dict[str, Any]) -> AsyncIterator[Piece]:
 
 
 def _named(event: dict[str, Any]) -> bytes:
-    return b"event: " + event["type"].encode() + b"\ndata: " + orjson.dumps(event) + b"\n\n"
+    return b"event: " + str(event["type"]).encode() + b"\ndata: " + orjson.dumps(event) + b"\n\n"

@@ -30,7 +30,7 @@ from sandboxes.model_proxy.records import Records
 from sandboxes.model_proxy.redaction import RedactingStream, Redactor
 from sandboxes.model_proxy.serve import REQUEST_LIMIT, Service
 
-POOL = {"limit": 0, "keepalive_timeout": 60.0}  # admission bounds the calls, the pool needn't
+KEEPALIVE_S = 60.0
 
 
 class Gateway:
@@ -96,11 +96,12 @@ class Gateway:
             return LiteLLM(config.route, config.timeout_s, self._redactor, adapt)
         from sandboxes.model_proxy.passthrough import Passthrough
 
+        # No limit on connections: admission bounds the calls, the pool needn't.
         connector: aiohttp.BaseConnector
         if self._hub is not None:
-            connector = HubConnector(self._hub.dial, tls_context(), **POOL)
+            connector = HubConnector(self._hub.dial, tls_context(), limit=0, keepalive_timeout=KEEPALIVE_S)
         else:
-            connector = aiohttp.TCPConnector(ssl=tls_context(), **POOL)  # type: ignore[arg-type]
+            connector = aiohttp.TCPConnector(ssl=tls_context(), limit=0, keepalive_timeout=KEEPALIVE_S)
         return Passthrough(config.route, connector, config.timeout_s, self._redactor, adapt)
 
     def _on_listener(self, sock: socket.socket, tag: str) -> None:

@@ -138,8 +138,11 @@ class HubConnector(aiohttp.BaseConnector):
         async with asyncio.timeout(timeout.sock_connect):
             sock = await self._dial(host, port)
             try:
-                secure = {"ssl": self._tls, "server_hostname": host} if req.url.scheme == "https" else {}
-                _, protocol = await self._loop.create_connection(self._factory, sock=sock, **secure)
+                tls = self._tls if req.url.scheme == "https" else None
+                name = host if tls is not None else None
+                _, protocol = await self._loop.create_connection(
+                    self._factory, sock=sock, ssl=tls, server_hostname=name
+                )
             except ssl.SSLCertVerificationError as e:
                 sock.close()
                 raise aiohttp.ClientConnectorCertificateError(req.connection_key, e) from e

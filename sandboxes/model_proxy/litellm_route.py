@@ -72,9 +72,9 @@ class LiteLLM:
             fault.sent = body
             raise
         except Exception as e:
-            fault = self._fault(e)
-            fault.sent = body
-            raise fault from None
+            translated = self._fault(e)
+            translated.sent = body
+            raise translated from None
 
     async def _call(self, call: Call, body: dict[str, Any]) -> Any:
         route = self._route
@@ -102,10 +102,8 @@ class LiteLLM:
             async for chunk in chunks:
                 document = _plain(chunk)
                 if call.kind is CallKind.RESPONSES:
-                    piece = self._response_event(document, served)
-                else:
-                    piece = self._chunk(call, document, served)
-                if piece is not None:
+                    yield self._response_event(document, served)
+                elif (piece := self._chunk(call, document, served)) is not None:
                     yield piece
         except Fault:
             raise

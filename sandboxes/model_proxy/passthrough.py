@@ -122,16 +122,17 @@ class Passthrough:
     async def _send(self, call: Call, data: bytes) -> Answer | Stream:
         assert self._session is not None
         response = await self._session.post(self._urls[call.kind], data=data, allow_redirects=False)
+        streaming = False
         try:
             if response.status != 200:
                 raise await self._failure(response)
             if call.stream:
                 stream = await self._stream(call, response)
-                response = None
+                streaming = True
                 return stream
             raw = await _read(response, ANSWER_LIMIT)
         finally:
-            if response is not None:
+            if not streaming:
                 response.release()
         return self._answer(call, raw, response.content_type)
 
@@ -206,7 +207,9 @@ class Passthrough:
 
 def _gather(events: list[Event], reader: Any, call: Call, served: Served, redactor: Redactor) -> list[Piece]:
     """One piece for what can go at once, one more for what must wait for the record."""
-    now, content, last = [], False, []
+    now: list[bytes] = []
+    last: list[bytes] = []
+    content = False
     for event in events:
         if last:
             last.append(event.raw)

@@ -126,8 +126,8 @@ def _rates(entry: dict[str, Any], suffix: str, base: Rates | None = None) -> Rat
         value = entry.get(name + suffix)
         return Decimal(value) if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else otherwise
 
-    price_in = of("input_cost_per_token", base and base.input)
-    price_out = of("output_cost_per_token", base and base.output)
+    price_in = of("input_cost_per_token", base.input if base else None)
+    price_out = of("output_cost_per_token", base.output if base else None)
     if price_out is None and entry.get("mode") == "embedding":
         price_out = Decimal(0)
     if price_in is None or price_out is None:
@@ -135,9 +135,9 @@ def _rates(entry: dict[str, Any], suffix: str, base: Rates | None = None) -> Rat
     return Rates(
         price_in,
         price_out,
-        of("cache_read_input_token_cost", base and base.cached),
-        of("cache_creation_input_token_cost", base and base.cache_written),
-        of("output_cost_per_reasoning_token", base and base.reasoning),
+        of("cache_read_input_token_cost", base.cached if base else None),
+        of("cache_creation_input_token_cost", base.cache_written if base else None),
+        of("output_cost_per_reasoning_token", base.reasoning if base else None),
     )
 
 

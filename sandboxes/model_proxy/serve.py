@@ -55,19 +55,16 @@ class Service:
             if kind is None or request.method != "POST":
                 return self._elsewhere(request)
             call = read_call(kind, key, await request.read())
-        except Fault as fault:
+        except (Fault, web.HTTPRequestEntityTooLarge) as e:
+            fault = e if isinstance(e, Fault) else refused(f"The request is longer than {REQUEST_LIMIT >> 20} MiB.")
             if kind is not None and (key is not None or self._unknown_keys < UNKNOWN_KEYS_RECORDED):
                 self._unknown_keys += key is None
                 await self._record_refusal(key, fault)
             return _error(fault)
-        except web.HTTPRequestEntityTooLarge:
-            fault = refused(f"The request is longer than {REQUEST_LIMIT >> 20} MiB.")
-            await self._record_refusal(key, fault)
-            return _error(fault)
         try:
             return await self._answer(request, call)
-        except Fault as fault:
-            return _error(fault)
+        except Fault as e:
+            return _error(e)
 
     async def _answer(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
         failures = 0
