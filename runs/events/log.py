@@ -75,13 +75,16 @@ def read(
     run_id: UUID,
     *,
     after: int = -1,
+    before: int | None = None,
     types: Iterable[str] | None = None,
     without: Iterable[str] | None = None,
     limit: int | None = None,
     newest_first: bool = False,
 ) -> Iterator[LogRow]:
-    """Events with seq > after, in order. `types` keeps only these; `without` leaves these out."""
+    """Events with seq > after (and < before), in order. `types` keeps only these; `without` leaves these out."""
     where, values = "run_id = %s AND seq > %s", [run_id, after]
+    if before is not None:
+        where, values = where + " AND seq < %s", [*values, before]
     if types is not None:
         where, values = where + " AND type = ANY(%s)", [*values, list(types)]
     if without is not None:

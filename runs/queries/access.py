@@ -16,7 +16,7 @@ def _missing() -> NotFound:
 
 def visible_run(account: Account | None, run_id: UUID | str) -> Run:
     """Own, unlisted or public. Raises NotFound."""
-    run = _get(run_id)
+    run = get_run(run_id)
     if run.visibility == Visibility.PRIVATE and (account is None or run.account_id != account.pk):
         raise _missing()
     return run
@@ -24,13 +24,14 @@ def visible_run(account: Account | None, run_id: UUID | str) -> Run:
 
 def own_run(account: Account | None, run_id: UUID | str) -> Run:
     """A run of this account: what a verb may change. Raises NotFound."""
-    run = _get(run_id)
+    run = get_run(run_id)
     if account is None or run.account_id != account.pk:
         raise _missing()
     return run
 
 
-def _get(run_id: UUID | str) -> Run:
+def get_run(run_id: UUID | str) -> Run:
+    """Any run, whoever asks: for commands of the operator. Raises NotFound."""
     try:
         key = run_id if isinstance(run_id, UUID) else UUID(run_id)
     except ValueError:

@@ -93,9 +93,9 @@ def readable(value: object) -> str:
 
 
 @register.filter
-def lines(value: str | None) -> int:
-    """How many lines a text has."""
-    return len((value or "").splitlines())
+def wordy(value: object) -> str:
+    """A word of the API as words: underscores become spaces."""
+    return str(value).replace("_", " ")
 
 
 @register.simple_tag

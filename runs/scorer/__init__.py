@@ -1,0 +1,1 @@
+"""The scorer at work: outside here, inside in runs/guest."""
