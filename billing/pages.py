@@ -13,7 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from benchwright.lib.errors import BenchwrightError
 from billing.actions import make_key, revoke_key, use_sign_in_link
 from billing.models import ApiKey
-from billing.queries import account_of
+from billing.queries import account_of, role_in
+from billing.vocabulary import MemberRole
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
@@ -78,6 +79,8 @@ def api_keys(request: HttpRequest) -> HttpResponse:
     account = account_of(request.user) if request.user.is_authenticated else None
     if account is None:
         return redirect(f"/sign-in/?next={request.path}")
+    if request.method == "POST" and role_in(request.user, account.pk) in (None, MemberRole.VIEWER):
+        return render(request, "errors/403.html", status=403)
     context: dict[str, object] = {"nav": "keys"}
     if request.method == "POST" and request.POST.get("act") == "revoke":
         key = request.POST.get("key", "")

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from benchwright.auth import writer
 from benchwright.lib.errors import BenchwrightError
 from registry.directory import cards, picked
 from runs.actions.launch import launch as launch_run
@@ -72,9 +73,9 @@ def launch(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, TEMPLATE, _context(request, launch_form.read(request.GET, launch_options.defaults())))
     form = launch_form.read(request.POST)
-    mine = account(request)
-    if mine is None:
+    if account(request) is None:
         return redirect_to_login("/")
+    mine = writer(request).account
     once = f"launch:{mine.pk}:{form.idempotency_key}"
     if form.idempotency_key and not cache.add(once, "", 3600):
         # Sent twice (a double click, a reload): go to what the first one made.

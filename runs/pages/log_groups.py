@@ -14,7 +14,7 @@ class LogGroup:
     types: tuple[str, ...] | None
 
 
-_TASKS = ("MaterializeTaskResult", "MaterializeTaskAggregated", "AttemptFailed")
+_TASKS = ("MaterializeResponse", "MaterializeTaskResult", "MaterializeTaskAggregated", "AttemptFailed")
 _DRIVER = ("AgentTextEvent", "ToolCallEvent", "ToolResultEvent")
 _BOXES = ("SandboxCreated", "SandboxKilled", "SnapshotCreated", "HostBlocked")
 _MAIN = (

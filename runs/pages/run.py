@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
+from benchwright.auth import writer
 from benchwright.lib.errors import BenchwrightError
 from runs.pages import buttons
 from runs.pages.code import highlighted
@@ -69,10 +70,14 @@ def run(request: HttpRequest, run_id: UUID) -> HttpResponse:
     context |= _log(request, run_id)
     context |= {
         "impl_html": highlighted(detail.impl_source) if detail.impl_source else "",
-        "blocked_hosts": getattr(detail, "blocked_hosts", []),
-        "fingerprint_inputs": getattr(detail, "fingerprint_inputs", []),
+        "fingerprint_inputs": [_input(reduced) for reduced in detail.fingerprint_inputs],
     }
     return render(request, TEMPLATE, context)
+
+
+def _input(reduced: dict[str, Any]) -> dict[str, Any]:
+    """One artifact as the fingerprint sees it: its type, and the fields that count."""
+    return {"type": reduced.get("type", ""), "fields": {k: v for k, v in reduced.items() if k != "type"}}
 
 
 @require_GET
@@ -93,7 +98,8 @@ def run_act(request: HttpRequest, run_id: UUID, act: str) -> HttpResponse:
         raise Http404
     problem: BenchwrightError | None = None
     try:
-        button(own_run(account(request), run_id), request.user.get_username(), request.POST)
+        who = writer(request)
+        button(own_run(who.account, run_id), who.user.get_username(), request.POST)
     except BenchwrightError as error:
         if error.status == 404:
             raise

@@ -17,16 +17,19 @@ from runs.pages.viewer import account
 from runs.queries.access import visible_run
 
 TILES = {"pass": "p", "fail": "f", "err": "e", "running": "r"}
+# A settled task changes its tile, which has a frame of its own: the whole map is not fetched again for it. `log:tasks`
+# is for logs that show task events, which the usual filter leaves out.
 _PARTS = {
-    "MaterializeTaskResult": ("cost", "log"),
-    "MaterializeTaskAggregated": ("score", "cost", "heatmap", "log"),
+    "MaterializeResponse": ("log:tasks",),
+    "MaterializeTaskResult": ("cost", "log:tasks"),
+    "MaterializeTaskAggregated": ("score", "cost", "log:tasks"),
     "MaterializeStarted": ("status", "phases", "heatmap", "score", "log"),
     "DatasetTasksArtifact": ("heatmap", "score", "log"),
     "SandboxKilled": ("cost", "log"),
     "AgentTextEvent": ("log",),
 }
 _MOST = ("status", "phases", "log")
-ORDER = ("status", "phases", "heatmap", "cost", "log", "score")
+ORDER = ("status", "phases", "heatmap", "cost", "log", "log:tasks", "score")
 
 
 def stale_parts(rows: Iterable[LogRow]) -> list[str]:

@@ -12,10 +12,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from benchwright.lib.errors import BenchwrightError
 from benchwright.lib.inert import readable
 from runs.pages.viewer import account, page
 from runs.queries.run_detail import run_detail
-from runs.queries.task_detail import task_detail
+from runs.queries.task_detail import TaskDetail, task_detail
 
 PAGE = 200  # rows of the task table
 _AS_IS = (
@@ -59,15 +60,27 @@ def _shown(trial: Any) -> SimpleNamespace:
         messages=prompt if chat else None,
         response=response,
         target_long=len(readable(trial.target)) > 300,
+        cost_usd=usage.get("cost_usd"),
+        priced="cost_usd" in usage,
         usage_items=[(_USAGE_WORDS[name], value) for name, value in usage.items() if name in _USAGE_WORDS],
     )
+
+
+def _detail(request: HttpRequest, run_id: UUID, index: int) -> TaskDetail:
+    """The task; one that has not begun is a state to show in the drawer, not an error."""
+    try:
+        return task_detail(account(request), request.user, run_id, index)
+    except BenchwrightError as error:
+        if error.code != "unknown_task" or not getattr(request, "htmx", False):
+            raise
+    return TaskDetail(index, 0, "", None, "", [], index - 1 if index else None, index + 1)
 
 
 @require_GET
 @page
 def task(request: HttpRequest, run_id: UUID, index: int) -> HttpResponse:
     """GET /runs/<id>/tasks/<index>/: the page, or the drawer when htmx asks."""
-    detail = task_detail(account(request), request.user, run_id, index)
+    detail = _detail(request, run_id, index)
     context = {
         "nav": "runs",
         "run_id": str(run_id),
@@ -78,8 +91,8 @@ def task(request: HttpRequest, run_id: UUID, index: int) -> HttpResponse:
             aggregator=detail.aggregator,
             trials=[_shown(trial) for trial in detail.trials],
         ),
-        "previous": getattr(detail, "previous", index - 1 if index else None),
-        "next": getattr(detail, "next", index + 1),
+        "previous": detail.previous,
+        "next": detail.next,
     }
     name = "runs/task.html#drawer" if getattr(request, "htmx", False) else "runs/task.html"
     return render(request, name, context)

@@ -11,7 +11,8 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 
 from benchwright.lib.errors import BenchwrightError
-from billing.queries import account_of
+from billing.queries import account_of, role_in
+from billing.vocabulary import MemberRole
 from runs.pages.fragments import refusal
 from runs.queries.access import own_run
 
@@ -26,11 +27,12 @@ def account(request: HttpRequest) -> Any:
 
 def owns(request: HttpRequest, run_id: UUID | str) -> bool:
     """Whether the viewer may press this run's buttons."""
+    mine = account(request)
     try:
-        own_run(account(request), run_id)
+        own_run(mine, run_id)
     except BenchwrightError:
         return False
-    return True
+    return mine is not None and role_in(request.user, mine.pk) not in (None, MemberRole.VIEWER)
 
 
 def page(view: Page[P]) -> Page[P]:

@@ -22,6 +22,11 @@
     return field && field.closest && field.closest("#run-status textarea") && field.value;
   }
 
+  function showsTasks() {
+    const rows = document.querySelector("[data-log-rows]");
+    return rows && ["tasks", "all"].includes(rows.dataset.group);
+  }
+
   async function flush() {
     timer = 0;
     const names = Array.from(stale);
@@ -30,9 +35,9 @@
     busy = true;
     last = Date.now();
     try {
-      const parts = names.filter(function (name) { return name !== "log" && !(name === "status" && typing()); });
+      const parts = names.filter(function (name) { return !name.startsWith("log") && !(name === "status" && typing()); });
       if (parts.length) await htmx.ajax("GET", url + "?parts=" + parts.join("+"), { source: box, target: box, swap: "none" });
-      if (names.includes("log")) document.dispatchEvent(new CustomEvent("bw:log"));
+      if (names.includes("log") || (names.includes("log:tasks") && showsTasks())) document.dispatchEvent(new CustomEvent("bw:log"));
     } finally {
       busy = false;
       if (stale.size) later();
