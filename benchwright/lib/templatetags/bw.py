@@ -75,9 +75,9 @@ def score(value: float | None) -> str:
 
 
 @register.filter
-def short(value: str | None, length: int = 12) -> str:
-    """The first hex digits of a digest."""
-    return (value or "")[:length]
+def short(value: object, length: int = 12) -> str:
+    """The first hex digits of a digest or an id."""
+    return str(value or "")[:length]
 
 
 @register.filter
