@@ -25,5 +25,5 @@ def flush_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except Exception:  # noqa: S112
+        except Exception:
             continue

@@ -15,7 +15,7 @@ import time
 from typing import Any, Union
 
 # Union, because this line runs, and on Python 3.9 too.
-Prompt = Union[str, list[dict[str, Any]]]  # noqa: UP007
+Prompt = Union[str, list[dict[str, Any]]]
 
 PROMPT_LIMIT = 64 << 10
 ANSWER_LIMIT = 64 << 20

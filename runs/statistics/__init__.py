@@ -1,0 +1,1 @@
+"""What has to stand beside a score: intervals, errors, tests. Pure, standard library only; unknown is None."""
