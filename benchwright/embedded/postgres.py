@@ -28,11 +28,6 @@ class Postgres:
         self.data, self.socket_dir, self.log, self.account, self.durable = data, socket_dir, log, account, durable
         self.process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def url(self) -> str:
-        """For Django and psycopg alike."""
-        return f"postgresql://{USER}@/{DATABASE}?host={self.socket_dir}"
-
     def up(self) -> bool:
         """Does it answer? The only question whose answer can be believed: a pid file outlives its process."""
         try:
@@ -168,6 +163,11 @@ class Postgres:
             if tries >= 12 or time.monotonic() > deadline:
                 raise ServiceFailed(f"PostgreSQL ended at once:\n{tail(self.log)}\nIts log: {self.log}\n{INSTEAD}")
             time.sleep(0.1 * tries)
+
+
+def postgres_url(sockets: Path) -> str:
+    """The address of the server whose socket is in that folder, for Django and psycopg alike."""
+    return f"postgresql://{USER}@/{DATABASE}?host={sockets}"
 
 
 def tail(log: Path, lines: int = 8) -> str:

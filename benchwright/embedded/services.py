@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchwright.embedded import account, logs
 from benchwright.embedded.binaries import ServiceFailed
-from benchwright.embedded.postgres import Postgres
-from benchwright.embedded.valkey import Valkey
+from benchwright.embedded.postgres import Postgres, postgres_url
+from benchwright.embedded.valkey import Valkey, valkey_url
 from benchwright.lib.paths import runtime_dir, state_dir, state_key
 
 
@@ -43,14 +43,7 @@ class Services:
             if self.own_valkey:
                 self.valkey = self._valkey()
                 self.valkey.start()
-        return self.environment()
-
-    def environment(self) -> dict[str, str]:
-        """DATABASE_URL and REDIS_URL, given or our own."""
-        return {
-            "DATABASE_URL": self.postgres.url if self.postgres else os.environ.get("DATABASE_URL", ""),
-            "REDIS_URL": self.valkey.url if self.valkey else os.environ.get("REDIS_URL", ""),
-        }
+        return self.addresses()
 
     def stop(self, progress: Callable[[], None] = lambda: None) -> None:
         """Stops our own servers, each as gently as it can be. Servers given by URL are nobody's to stop."""
@@ -64,13 +57,19 @@ class Services:
                 time.sleep(0.02)
             return True
 
-        if not self.state.exists():
-            return
         with self._changing():
             if self.own_valkey:
                 (self.valkey or self._valkey()).stop(wait)
             if self.own_postgres:
                 (self.postgres or self._postgres()).stop(wait)
+
+    def addresses(self) -> dict[str, str]:
+        """The variables that lead to the services while somebody else keeps them running."""
+        sockets = runtime_dir()
+        return {
+            "DATABASE_URL": os.environ.get("DATABASE_URL") or postgres_url(sockets / "pg"),
+            "REDIS_URL": os.environ.get("REDIS_URL") or valkey_url(sockets / "valkey.sock"),
+        }
 
     @property
     def embedded(self) -> bool:
@@ -100,7 +99,8 @@ class Services:
 
     def stop_unused(self) -> list[str]:
         """Stops our own servers unless somebody uses them. Names of those that were running and no longer are."""
-        (self.state / "run").mkdir(parents=True, exist_ok=True)
+        if not (self.state / "installation").exists():
+            return []  # never started
         with (self.state / "run" / "services.users").open("a") as users:
             try:
                 fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)

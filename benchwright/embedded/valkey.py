@@ -24,11 +24,6 @@ class Valkey:
         self.data, self.socket_path, self.log, self.durable = data, socket_path, log, durable
         self.process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def url(self) -> str:
-        """For redis-py; Celery's spelling is derived from it in the settings."""
-        return f"unix://{self.socket_path}?db=0"
-
     def up(self) -> bool:
         """Does it answer PING? While it still loads its data it does not count as up."""
         return self._ask(b"PING\r\n").startswith(b"+PONG")
@@ -94,3 +89,8 @@ class Valkey:
                 return connection.recv(limit)
         except OSError:
             return b""
+
+
+def valkey_url(socket_path: Path) -> str:
+    """The address of the server at that socket, for redis-py; the settings derive Celery's spelling from it."""
+    return f"unix://{socket_path}?db=0"
