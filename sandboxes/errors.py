@@ -51,7 +51,7 @@ class SandboxFailed(BenchwrightError):
 
 
 class FileRefused(SandboxFailed):
-    """A path inside a sandbox cannot be read, listed or written. `data["errno"]` holds the system's name, e.g. ENOENT."""
+    """A path inside a sandbox cannot be read, listed or written. `data["errno"]` is the system's name, e.g. ENOENT."""
 
     code = "sandbox_file_refused"
     status = 404

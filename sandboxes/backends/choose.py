@@ -27,7 +27,7 @@ def default_backend() -> BackendName:
 
 
 def open_backend(name: str = BackendName.DEFAULT) -> Backend:
-    """The backend of that name. Raises SandboxUnavailable for a name that is unknown or not part of this installation."""
+    """The backend of that name. Raises SandboxUnavailable for a name that is unknown or not installed."""
     chosen = _known(name)
     if chosen is BackendName.DEFAULT:
         chosen = default_backend()

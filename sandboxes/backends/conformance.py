@@ -264,6 +264,8 @@ def a_fork_bomb_stays_in_its_sandbox(ground: Ground) -> None:
     command = box.start(["sh", "-c", '"${BW_PYTHON:-python3}" -uc "$0"', bomb], exec_id="bomb", timeout=20)
     count = int(follow(command, until=b"\n"))
     expect(10 < count < 100, "The number of processes is limited.", count)
+    expect(isinstance(box.run("echo ok").code, int), "A full sandbox still answers.")
+    expect(box.read("/etc/passwd") != b"", "Its files can still be read.")
     command.kill()
     expect(ground.make().run("echo ok").stdout == b"ok\n", "Other sandboxes do not feel it.")
     expect(box.run("echo ok").stdout == b"ok\n", "Nor does the same one, afterwards.")
@@ -275,7 +277,8 @@ def a_fork_bomb_stays_in_its_sandbox(ground: Ground) -> None:
 def a_snapshot_brings_everything_back(ground: Ground) -> None:
     first = ground.make()
     first.run(
-        "mkdir -p d/e; echo 1 > d/e/f; echo 2 > gone; ln -s f d/e/link; chmod 750 d; echo tmp > /tmp/x; echo s > keep.sh; chmod +x keep.sh"
+        "mkdir -p d/e; echo 1 > d/e/f; echo 2 > gone; ln -s f d/e/link; chmod 750 d; "
+        "echo tmp > /tmp/x; echo s > keep.sh; chmod +x keep.sh"
     )
     sealed = ground.save(first, seal=True)
     try:

@@ -58,7 +58,7 @@ class Pattern:
 
 
 def parse_pattern(text: str) -> Pattern:
-    """`host`, `*.domain`, `*`, each with an optional `:port`; IPv6 in brackets. Raises ValueError, in words for people."""
+    """`host`, `*.domain`, `*`, each with an optional `:port`; IPv6 in brackets. Raises ValueError in plain words."""
     given = text.strip()
     host, port = given, None
     if given.startswith("["):

@@ -17,6 +17,7 @@ import pytest
 
 from benchwright.lib.paths import ROOT
 from sandboxes.backends.local.client import LocalBackend
+from sandboxes.backends.local.cpu import CpuGroups
 from sandboxes.backends.local.reach import open_to_all
 
 ORDINARY_UID = 61500
@@ -92,6 +93,7 @@ class Daemon:
         root = self.root()
         if not root.is_relative_to(self.folder):
             shutil.rmtree(root.parent, ignore_errors=True)
+            CpuGroups(root.parent.name.removeprefix("benchwright-"), True).close()  # a killed daemon clears nothing
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -169,7 +169,8 @@ for host in ("127.0.0.1:{web}", "[::1]:{web}", "0.0.0.0:{web}", "2130706433:{web
     ask = code.replace("urllib.request.urlopen(", "opener.open(").replace(
         "import socket, urllib.request",
         "import socket, urllib.request\nopener = urllib.request.build_opener("
-        "urllib.request.ProxyHandler({'http': 'http://127.0.0.1:3128'}))\nimport os; os.environ.pop('no_proxy'); os.environ.pop('NO_PROXY')",
+        "urllib.request.ProxyHandler({'http': 'http://127.0.0.1:3128'}))\n"
+        "import os; os.environ.pop('no_proxy'); os.environ.pop('NO_PROXY')",
     )
     assert python(box, ask).split() == ["closed", *["403"] * 5]
     refused = {(r.host, r.port) for r in box.refusals()}
@@ -287,7 +288,8 @@ def test_a_full_disk_ends_the_command_and_says_so(ground: Ground) -> None:
 
 def test_a_memory_hog_is_told_why_it_died(ground: Ground) -> None:
     box = ground.make(size=Size(memory_mb=200))
-    code = "import os, time\nif not os.fork():\n    x = b'x' * (90 << 20); time.sleep(9)\nx = b'x' * (130 << 20); time.sleep(9)"
+    code = "import os, time\nif not os.fork():\n    x = b'x' * (90 << 20); time.sleep(9)\n"
+    code += "x = b'x' * (130 << 20); time.sleep(9)"
     command = box.start(["sh", "-c", 'exec "$BW_PYTHON" -c "$0"', code], exec_id="x")
     follow(command)
     assert (command.code, command.reason) == (None, "killed")

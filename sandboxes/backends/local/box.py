@@ -36,7 +36,7 @@ from sandboxes.vocabulary import ExecEnd, Role
 START_SECONDS = 20.0
 KILL_SECONDS = 15.0
 FILE_SECONDS = 120.0
-PROCESSES_OF_OURS = 24  # process 1, and supervisors of commands that run at the same time
+PROCESSES_OF_OURS = 64  # on top of what commands may have: process 1 and supervisors are never short of one
 
 LISTENERS = [
     ("tcp", "127.0.0.1", EGRESS_PORT),
@@ -74,15 +74,20 @@ class Box:
         self.env = command_env(host, spec)
         self.parent_digest = ""  # of the snapshot it was made from
         self.closers: list[Callable[[], None]] = []  # called once when it dies, before its sockets are closed
+        self.rest_killers: set[asyncio.Task[None]] = set()
         self._numbers = 0
         self._pidfd = -1
         self._init_pidfd = -1
         self._channel: Channel | None = None
         self._ready = asyncio.Event()
+        self._empty = asyncio.Event()  # nobody is left inside
+        self._empty.set()
 
     # --- birth -------------------------------------------------------------------------------------------------------
 
-    async def launch(self, reach: Reach, layer_paths: list[Path], seccomp: bytes | None) -> None:
+    async def launch(
+        self, reach: Reach, layer_paths: list[Path], seccomp: bytes | None, cpu_group: Path | None
+    ) -> None:
         """Forks the box and waits until its process 1 answers. Raises SandboxUnavailable with what went wrong."""
         for name in ("upper", "work", "tmp"):
             path = self.folder / name
@@ -93,7 +98,7 @@ class Box:
         (self.folder / "spool").mkdir(mode=0o700)
         filtered = seccomp is not None
         argv = bwrap_argv(self.host, reach, self.spec, self.folder, layer_paths, filtered)
-        ours, errors = self._fork(self._launch(argv), seccomp)
+        ours, errors = self._fork(self._launch(argv, cpu_group), seccomp)
         loop = asyncio.get_running_loop()
         self._pidfd = os.pidfd_open(self.pid)
         loop.add_reader(self._pidfd, self._outer_exited)
@@ -115,10 +120,12 @@ class Box:
             self.model_listener = listeners[4]
         self.init_pid = _only_child(self.pid)
         self._init_pidfd = os.pidfd_open(self.init_pid)
+        self._empty.clear()
+        loop.add_reader(self._init_pidfd, self._init_exited)
         self.state = "running"
         self._note()
 
-    def _launch(self, argv: list[str]) -> Launch:
+    def _launch(self, argv: list[str], cpu_group: Path | None) -> Launch:
         size = self.spec.size
         wanted = list(LISTENERS)
         if self.spec.model_port:
@@ -138,6 +145,7 @@ class Box:
                 resource.RLIMIT_MSGQUEUE: 1 << 20,
             },
             processes=size.processes + PROCESSES_OF_OURS,
+            cpu_group=str(cpu_group) if cpu_group else None,
         )
 
     def _fork(self, launch: Launch, seccomp: bytes | None) -> tuple[socket.socket, int]:
@@ -191,6 +199,8 @@ class Box:
             at, note = self.limit_hit
             if value == 128 + signal.SIGKILL and time.monotonic() - at < 2:
                 job.doom(ExecEnd.KILLED, note)
+                self.rest_killers.add(task := asyncio.ensure_future(self._kill_rest(number)))
+                task.add_done_callback(self.rest_killers.discard)
             self._end(job, code=value)
 
     def _end(self, job: Job, **fate: Any) -> None:
@@ -213,6 +223,13 @@ class Box:
         except ChildProcessError:
             pass
         self._buried()
+
+    def _init_exited(self) -> None:
+        """Process 1 leaves only after everything else in its pid namespace: now nobody writes any more."""
+        asyncio.get_running_loop().remove_reader(self._init_pidfd)
+        os.close(self._init_pidfd)
+        self._init_pidfd = -1
+        self._empty.set()
 
     def _signal_death(self) -> None:
         for fd in (self._init_pidfd, self._pidfd):
@@ -275,15 +292,26 @@ class Box:
     async def kill_job(self, job: Job, why: ExecEnd, note: bytes = b"") -> None:
         """Kills a command with all its descendants. A box that cannot even do that is killed itself."""
         job.doom(why, note)
-        if job.reason is not None or self._channel is None:
-            return
+        await self._kill_rest(job.number)
         try:
-            await self._channel.send({"op": "kill", "job": job.number})
             await asyncio.wait_for(job.done.wait(), KILL_SECONDS)
-        except BrokenPipeError:
-            pass
         except TimeoutError:
             await self.kill("a command could not be killed")
+
+    async def _kill_rest(self, number: int) -> None:
+        """Tells process 1 to kill a job's tree; what is over already is no error."""
+        if self._channel is not None and (number in self.jobs or number in self.lingering):
+            try:
+                await self._channel.send({"op": "kill", "job": number})
+            except BrokenPipeError:
+                pass
+
+    async def kill_everything(self, note: bytes) -> None:
+        """Ends every command, and what earlier commands left running; the box stays."""
+        for number in list(self.lingering):
+            await self._kill_rest(number)
+        for job in list(self.jobs.values()):
+            await self.kill_job(job, ExecEnd.KILLED, note)
 
     def _exec(self, argv: list[str], cwd: str | None, env: Mapping[str, str], hub: bool) -> dict[str, Any]:
         return {"op": "exec", "argv": argv, "cwd": cwd or WORKSPACE, "env": {**self.env, **env}, "hub": hub}
@@ -410,21 +438,7 @@ class Box:
         self._signal_death()
         if self._pidfd >= 0:
             await asyncio.wait_for(self.dead.wait(), KILL_SECONDS)
-        await self._wait_for_init()
-
-    async def _wait_for_init(self) -> None:
-        """Process 1 leaves only after everything else in its pid namespace: then nobody writes any more."""
-        fd, self._init_pidfd = self._init_pidfd, -1
-        if fd < 0:
-            return
-        gone = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.add_reader(fd, gone.set)
-        try:
-            await asyncio.wait_for(gone.wait(), KILL_SECONDS)
-        finally:
-            loop.remove_reader(fd)
-            os.close(fd)
+        await asyncio.wait_for(self._empty.wait(), KILL_SECONDS)
 
 
 def _nowhere(data: bytes) -> None:

@@ -100,7 +100,7 @@ def bwrap_argv(host: Host, reach: Reach, spec: BoxSpec, folder: Path, layers: li
     if seccomp:
         argv += ["--seccomp", str(SECCOMP_FD)]
     argv += ["--chdir", "/", host.python, "-I", "-S", "/run/bw/agent.pyc", str(AGENT_FD)]
-    return [*argv, str(HUB_FD if spec.role is Role.PROXY else -1)]
+    return [*argv, str(HUB_FD if spec.role is Role.PROXY else -1), str(spec.size.processes + 2)]
 
 
 def _programs(host: Host, reach: Reach, spec: BoxSpec) -> list[str]:

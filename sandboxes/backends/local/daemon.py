@@ -1,7 +1,7 @@
 """sandboxd: owns every local box of this installation. `python -m sandboxes.backends.local.daemon`.
 
-One process and one event loop: a box dies with the thread that forked it, so that thread must live as long as the daemon.
-Boxes outlive the web and worker processes that ask for them; they do not outlive the daemon.
+One process and one event loop: a box dies with the thread that forked it, so that thread must live as long as the
+daemon. Boxes outlive the web and worker processes that ask for them; they do not outlive the daemon.
 """
 
 from __future__ import annotations

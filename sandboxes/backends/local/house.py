@@ -10,10 +10,12 @@ import shutil
 import time
 from typing import Any
 
+from benchwright.lib import paths
 from sandboxes.backends.base import Capabilities, Network, Size
 from sandboxes.backends.local import agent, probe, seccomp
 from sandboxes.backends.local.box import Box, new_id
 from sandboxes.backends.local.command import BoxSpec, prepare_etc
+from sandboxes.backends.local.cpu import CpuGroups
 from sandboxes.backends.local.dial import Dialler
 from sandboxes.backends.local.egress import EgressProxy
 from sandboxes.backends.local.host import Host
@@ -39,6 +41,7 @@ class House:
         )
         self._reach = Reach(host.root / "reach", host.as_root)
         self._filter = seccomp.program()
+        self._cpu = CpuGroups(paths.state_key(), host.as_root)
         self._boxes: dict[str, Box] = {}
         self._egress: dict[str, EgressProxy] = {}
         self._hubs: dict[str, Hub] = {}
@@ -101,13 +104,14 @@ class House:
                 self.delete_snapshot(first.id)
         if result.stdout != b"42\n":
             return probe.explain(f"{self.host.python} does not run in a box: {result.stderr.decode(errors='replace')}")
-        return probe.capabilities(True)
+        return probe.capabilities(True, hard_cpu=self._cpu.available)
 
     async def close(self) -> None:
         """Ends every box."""
         await asyncio.gather(*(self.kill(name) for name in list(self._boxes)), return_exceptions=True)
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=10)
+        self._cpu.close()
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -180,7 +184,8 @@ class House:
         dialler = Dialler(self.host.proxies)
         egress = self._egress[spec.id] = EgressProxy(policy, dialler, role)
         try:
-            await box.launch(self._reach, self.layers.paths(box.layers), self._filter)
+            cpu_group = self._cpu.make(spec.id, size.cpus)
+            await box.launch(self._reach, self.layers.paths(box.layers), self._filter, cpu_group)
             assert box.egress_listener and box.dns_listener
             box.closers.append(egress.close)
             await egress.serve(box.egress_listener, box.dns_listener, box.direct_listeners)
@@ -217,6 +222,7 @@ class House:
             return
         self._egress.pop(box.spec.id, None)
         self._hubs.pop(box.spec.id, None)
+        self._cpu.remove(box.spec.id)
         trash = self.host.root / f".old-{box.spec.id}"
         try:
             os.rename(box.folder, trash)

@@ -1,4 +1,4 @@
-"""The socket between sandboxd and a gateway in a proxy box: connections to providers in, model ports of other boxes too."""
+"""The socket between sandboxd and a gateway in a proxy box: it brings connections to providers, and model ports."""
 
 from __future__ import annotations
 

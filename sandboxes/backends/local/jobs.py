@@ -17,7 +17,7 @@ SPOOL_LIMIT = 2 << 30
 
 
 class Job:
-    """What runs in a box. `done` is set once it ended; then exactly one of `code`, `errno` and `reason` != exit tells why."""
+    """What runs in a box. `done` is set once it ended; then `code`, `errno` or a `reason` other than exit tells why."""
 
     def __init__(
         self, number: int, uid: int, out: Callable[[bytes], None], err: Callable[[bytes], None], stdin: bool
@@ -105,7 +105,7 @@ class Tail:
 
 
 class Spooled:
-    """A command that outlives its client: stdout goes to a file outside the box, and any number of readers follow it."""
+    """A command that outlives its client: stdout goes to a file outside the box, and any number of readers follow."""
 
     def __init__(self, exec_id: str, path: Path) -> None:
         self.id = exec_id

@@ -1,8 +1,8 @@
 """The forked child on its way from sandboxd to bwrap: it gives up root, takes a network of its own, opens the box's
 listeners there, hands them back, and becomes bwrap.
 
-Everything between fork and exec happens here. bwrap never runs as uid 0: global root owns the files of /proc/sys, and no
-dropped capability keeps it from writing them.
+Everything between fork and exec happens here. bwrap never runs as uid 0: global root owns the files of /proc/sys, and
+no dropped capability keeps it from writing them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Launch:
     listeners: list[tuple[str, str, int]]
     rlimits: dict[int, int] = field(default_factory=dict)
     processes: int = 256
-    nice: int = 5
+    cpu_group: str | None = None  # a cgroup.procs file to write ourselves into
 
 
 def fork_box(launch: Launch, agent: int, hub: int | None, seccomp: int | None, errors: int) -> int:
@@ -53,7 +53,7 @@ def fork_box(launch: Launch, agent: int, hub: int | None, seccomp: int | None, e
         return pid
     try:
         _become_box(launch, parent, agent, hub, seccomp, errors)
-    except BaseException as e:  # noqa: BLE001  nothing may return into the parent's event loop
+    except BaseException as e:
         step = "launch" if e.__traceback__ is None else _last_step(e)
         os.write(2, f"{step}: {e}".encode(errors="replace")[:2000])
     finally:
@@ -78,6 +78,9 @@ def _become_box(launch: Launch, parent: int, agent: int, hub: int | None, seccom
     os.setsid()
     with open("/proc/self/oom_score_adj", "w") as f:
         f.write("500")  # when the machine runs out of memory, boxes go before the daemon and the database
+    if launch.cpu_group:
+        with open(launch.cpu_group, "w") as f:
+            f.write("0")
     fixed = [(agent, AGENT_FD), (seccomp, SECCOMP_FD), (hub, HUB_FD)]
     high = [(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _ABOVE), to) for fd, to in fixed if fd is not None]
     # Nothing else of the daemon's goes along, whatever its flags say.
@@ -88,7 +91,7 @@ def _become_box(launch: Launch, parent: int, agent: int, hub: int | None, seccom
     libc = ctypes.CDLL(None, use_errno=True)
     if launch.drop:
         _become(launch.uid, launch.gid)
-    # Changing users made us undumpable, and /proc/self/uid_map with it root's. Nothing else of this uid can see us here.
+    # Changing users made us undumpable, and /proc/self/uid_map root's with it. No process of this uid can see us here.
     _check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "dumpable")
     _check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "die with sandboxd")
     _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
@@ -101,7 +104,6 @@ def _become_box(launch: Launch, parent: int, agent: int, hub: int | None, seccom
         channel.sendmsg([b"listeners"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
     for one in sockets:
         one.close()
-    os.nice(launch.nice)
     for limit, value in launch.rlimits.items():
         _limit(limit, value)
     # After our own user namespace and before bwrap's: there it counts the processes of this box alone.

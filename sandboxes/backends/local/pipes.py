@@ -68,7 +68,7 @@ class Reader:
 
 
 class Writer:
-    """Feeds a pipe. Bytes queue up in memory when the command does not read; `full` says when to stop asking for more."""
+    """Feeds a pipe. Bytes queue up in memory while the command does not read; `room` waits until it did."""
 
     LIMIT = 4 << 20
 

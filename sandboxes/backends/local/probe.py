@@ -13,11 +13,13 @@ from sandboxes.backends.local.host import Host
 NO_FIX = "Use the sandbox0 or e2b backend, or run the worker in a Linux virtual machine."
 
 
-def capabilities(available: bool, reason: str | None = None, fix: str | None = None) -> Capabilities:
+def capabilities(
+    available: bool, reason: str | None = None, fix: str | None = None, *, hard_cpu: bool = False
+) -> Capabilities:
     """What the local backend enforces when it works at all."""
     return Capabilities(
         isolation="namespaces",
-        cpu_limit="advisory",
+        cpu_limit="hard" if hard_cpu else "advisory",
         memory_limit="watchdog",
         egress="enforced+logged",
         snapshots=True,
