@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +22,7 @@ from runs.queries.run_detail import RunDetail, run_detail
 from runs.queries.run_events import event_page
 
 TEMPLATE = "runs/run.html"
-LIVE_PARTS = ("status", "phases", "score", "cost", "heatmap")
+LIVE_PARTS = ("status", "phases", "score", "cost", "heatmap", "identity", "scorer")
 LOG_ROWS = 200
 LIVE = ("running", "waiting", "paused")  # a paused or waiting run can go on while the page is open
 
@@ -32,6 +33,8 @@ def _context(request: HttpRequest, run: RunDetail) -> dict[str, Any]:
         "run": run,
         "live": run.display_status in LIVE,
         "can_write": owns(request, run.id),
+        "impl_html": partial(highlighted, run.impl_source) if run.impl_source else "",  # called only where it is shown
+        "fingerprint_inputs": [_input(reduced) for reduced in run.fingerprint_inputs],
     }
 
 
@@ -67,12 +70,7 @@ def run(request: HttpRequest, run_id: UUID) -> HttpResponse:
     if wanted is not None:
         asked = wanted.replace("+", " ").split()
         return parts(request, TEMPLATE, [name for name in LIVE_PARTS if name in asked], context)
-    context |= _log(request, run_id)
-    context |= {
-        "impl_html": highlighted(detail.impl_source) if detail.impl_source else "",
-        "fingerprint_inputs": [_input(reduced) for reduced in detail.fingerprint_inputs],
-    }
-    return render(request, TEMPLATE, context)
+    return render(request, TEMPLATE, context | _log(request, run_id))
 
 
 def _input(reduced: dict[str, Any]) -> dict[str, Any]:

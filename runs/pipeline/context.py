@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.functional import cached_property
 
+from benchwright.lib.money import text
 from runs.errors import PhaseFailed
 from runs.events.log import append, read
 from runs.events.types.base import Event, Usage
@@ -176,7 +177,7 @@ class Context:
                 lost = True
             self._boxes.pop(live.role, None)
             cost = sandbox_cost(live.backend, duration)
-            usage = Usage(pays="sandbox", cost_usd=None if cost is None else str(cost))
+            usage = Usage(pays="sandbox", cost_usd=text(cost))
             self.emit(SandboxKilled(sandbox_id=live.id, duration_ms=duration * 1000, reason="lost" if lost else reason, usage=usage))
 
     def _refusals(self, box: Sandbox) -> None:

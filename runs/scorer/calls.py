@@ -44,7 +44,8 @@ def usage_of(records: list[dict[str, Any]]) -> Usage:
     """Sums; a number that any call leaves unknown is unknown in the sum, but for the cost, which counts what is known."""
     cost, unknown = Decimal(0), 0
     for record in records:
-        known = usd(record.get("cost_usd"))
+        # A control is built in: nobody charges for it, so its cost is known.
+        known = Decimal(0) if record.get("provider") == "control" else usd(record.get("cost_usd"))
         if known is None:
             unknown += 1
         else:
