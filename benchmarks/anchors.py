@@ -1,4 +1,5 @@
-"""Published scores, reproduced: recorded answers are replayed by a provider at the wire, and our own scorer must count what was
+"""Published scores, reproduced: recorded answers are replayed by a provider at the wire, and our own scorer must
+count what was
 published. One row for each recorded model, and the controls on every set.
 
     ./bw bench anchors --data ../shared/data [--only gsm8k] [--json]
@@ -56,7 +57,9 @@ def _jsonl(path: Path) -> list[dict[str, Any]]:
 
 
 def _lookup(table: dict[str, Any]) -> Callable[[Request], Any]:
-    """The entry whose key is in the prompt; the longest key wins, so that a question that begins another is not taken for it."""
+    """The entry whose key is in the prompt; the longest key wins, so that a question that begins another is not
+    taken for it.
+    """
     keys = sorted(table, key=len, reverse=True)
     known: dict[str, Any] = {}
 
@@ -72,7 +75,12 @@ def gsm8k(data: Path) -> Iterator[Case]:
     """Four models of the paper, 1,319 problems each."""
     files, prompt = [data / "gsm8k/test.jsonl"], "Grade-school maths word problems: is the final number right?"
     rows = _jsonl(data / "gsm8k/recorded_openai_2021.jsonl.gz")
-    for name, published in (("6b_finetuning", 286), ("6b_verification", 515), ("175b_finetuning", 458), ("175b_verification", 742)):
+    for name, published in (
+        ("6b_finetuning", 286),
+        ("6b_verification", 515),
+        ("175b_finetuning", 458),
+        ("175b_verification", 742),
+    ):
         find = _lookup({r["question"]: r[name]["solution"] for r in rows})
         yield Case("gsm8k", name, files, prompt, published, answer=find)
     yield from _controls("gsm8k", files, prompt)
@@ -99,28 +107,53 @@ def codegen(data: Path) -> Iterator[Case]:
         samples = find(request)
         return None if samples is None else str(samples[request.sample % len(samples)])
 
-    yield Case("humaneval", "codegen16b (pass@1 of 100)", files, "Python functions from docstrings, judged by unit tests.",
-               0.22115853658536583, measure="mean_trials", tolerance=0.003, answer=nth, trials=100)
+    yield Case(
+        "humaneval",
+        "codegen16b (pass@1 of 100)",
+        files,
+        "Python functions from docstrings, judged by unit tests.",
+        0.22115853658536583,
+        measure="mean_trials",
+        tolerance=0.003,
+        answer=nth,
+        trials=100,
+    )
 
 
 def bbh(data: Path) -> Iterator[Case]:
     """code-davinci-002, with and without chain of thought."""
     rows = _jsonl(data / "bbh/recorded_code_davinci_002.jsonl.gz")
-    published = {a["id"]: a["expected"] for a in json.loads((data / "ANCHORS.json").read_text()) if a["id"].startswith("bbh/")}
+    published = {
+        a["id"]: a["expected"] for a in json.loads((data / "ANCHORS.json").read_text()) if a["id"].startswith("bbh/")
+    }
     for task in sorted({r["task"] for r in rows}):
         path = data / f"bbh/{task}.json"
         examples = json.loads(path.read_text())["examples"]
         prompt = f"{task.replace('_', ' ')}: does the model give the target?"
         for prompting in ("cot", "direct"):
-            mine = {examples[r["index"]]["input"]: r["prediction"] for r in rows if r["task"] == task and r["prompting"] == prompting}
-            yield Case(f"bbh/{task}", prompting, [path], prompt, published[f"bbh/{task}/{prompting}"], measure="percent",
-                       tolerance=0.01, answer=_lookup(mine))
+            mine = {
+                examples[r["index"]]["input"]: r["prediction"]
+                for r in rows
+                if r["task"] == task and r["prompting"] == prompting
+            }
+            yield Case(
+                f"bbh/{task}",
+                prompting,
+                [path],
+                prompt,
+                published[f"bbh/{task}/{prompting}"],
+                measure="percent",
+                tolerance=0.01,
+                answer=_lookup(mine),
+            )
         yield from _controls(f"bbh/{task}", [path], prompt)
 
 
 def truthfulqa(data: Path) -> Iterator[Case]:
     """MC1 by the controls."""
-    yield from _controls("truthfulqa", [data / "truthfulqa/TruthfulQA.csv"], "TruthfulQA MC1: pick the one true answer.")
+    yield from _controls(
+        "truthfulqa", [data / "truthfulqa/TruthfulQA.csv"], "TruthfulQA MC1: pick the one true answer."
+    )
 
 
 def bfcl(data: Path) -> Iterator[Case]:
@@ -128,18 +161,37 @@ def bfcl(data: Path) -> Iterator[Case]:
     folder = data / "bfcl_simple"
     files = [folder / "BFCL_v4_simple_python.json", folder / "possible_answer_BFCL_v4_simple_python.json"]
     yield from _controls("bfcl_simple", files, "Does the model call the right function with the right arguments?")
-    yield Case("bfcl_irrelevance", "control/oracle", [folder / "BFCL_v4_irrelevance.json"],
-               "Does the model keep from calling a function that does not fit?", "waiting", measure="status", control="oracle")
+    yield Case(
+        "bfcl_irrelevance",
+        "control/oracle",
+        [folder / "BFCL_v4_irrelevance.json"],
+        "Does the model keep from calling a function that does not fit?",
+        "waiting",
+        measure="status",
+        control="oracle",
+    )
 
 
 def mt_bench(data: Path) -> Iterator[Case]:
     """Nothing but a judge can score it: it must be asked about."""
-    yield Case("mt_bench", "control/oracle", [data / "mt_bench/question.jsonl"], "Two-turn open questions.", "waiting",
-               measure="status", control="oracle")
+    yield Case(
+        "mt_bench",
+        "control/oracle",
+        [data / "mt_bench/question.jsonl"],
+        "Two-turn open questions.",
+        "waiting",
+        measure="status",
+        control="oracle",
+    )
 
 
 SETS: dict[str, Callable[[Path], Iterator[Case]]] = {
-    "gsm8k": gsm8k, "humaneval": humaneval, "codegen": codegen, "bbh": bbh, "truthfulqa": truthfulqa, "bfcl": bfcl,
+    "gsm8k": gsm8k,
+    "humaneval": humaneval,
+    "codegen": codegen,
+    "bbh": bbh,
+    "truthfulqa": truthfulqa,
+    "bfcl": bfcl,
     "mt_bench": mt_bench,
 }
 
@@ -162,7 +214,11 @@ def run_case(api: Api, case: Case) -> Row:
     assert answer is not None
     # An unknown prompt gets words that score nowhere, so that a mismatch shows as a wrong count.
     with FakeProvider(answers=lambda r: "no recording" if (a := answer(r)) is None else a) as provider:
-        model = {"source": "endpoint", "identifier": f"recorded-{case.recorded.split()[0]}", "base_url": provider.base_url}
+        model = {
+            "source": "endpoint",
+            "identifier": f"recorded-{case.recorded.split()[0]}",
+            "base_url": provider.base_url,
+        }
         run = api.wait(api.launch(model=model, **body)["id"])
     return _row(case, run)
 
@@ -174,13 +230,26 @@ def _row(case: Case, run: dict[str, Any]) -> Row:
         ours = run["display_status"]
         same = ours == case.published and str(run.get("halt_reason", "")).startswith("agent_review:")
     else:
-        value = {"passed": score.get("passed"), "accuracy": score.get("accuracy"), "mean_trials": score.get("mean"),
-                 "percent": None if score.get("accuracy") is None else 100 * score["accuracy"]}[case.measure]
+        value = {
+            "passed": score.get("passed"),
+            "accuracy": score.get("accuracy"),
+            "mean_trials": score.get("mean"),
+            "percent": None if score.get("accuracy") is None else 100 * score["accuracy"],
+        }[case.measure]
         ours = value if run["display_status"] == "ok" and run["tasks"]["errored"] == 0 else None
         same = ours is not None and abs(float(ours) - float(case.published)) <= case.tolerance + 1e-9
         if run["tasks"]["errored"]:
             note = f"{run['tasks']['errored']} errored; {note}"
-    return Row(case.set, case.recorded, case.published, ours, same, run["url"], round((run["duration_ms"] or 0) / 1000, 2), note)
+    return Row(
+        case.set,
+        case.recorded,
+        case.published,
+        ours,
+        same,
+        run["url"],
+        round((run["duration_ms"] or 0) / 1000, 2),
+        note,
+    )
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -200,7 +269,11 @@ def main(argv: list[str] | None = None) -> int:
             rows.append(row)
             if not args.json:
                 mark = "same" if row.same else "DIFFERENT"
-                print(f"{row.set:44} {row.recorded:28} published {row.published!s:>9}  ours {row.ours!s:>9}  {mark}  {row.note}", flush=True)
+                print(
+                    f"{row.set:44} {row.recorded:28} published {row.published!s:>9}  ours {row.ours!s:>9}  {mark}  "
+                    f"{row.note}",
+                    flush=True,
+                )
     if args.json:
         print(json.dumps([asdict(row) for row in rows], indent=1))
     return 0 if all(row.same for row in rows) else 1

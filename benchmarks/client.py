@@ -26,7 +26,9 @@ class Api:
         self.key = key or os.environ["BENCHWRIGHT_API_KEY"]
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
-    def call(self, method: str, path: str, body: Any = None, *, raw: bytes | None = None, kind: str = "application/json") -> Any:
+    def call(
+        self, method: str, path: str, body: Any = None, *, raw: bytes | None = None, kind: str = "application/json"
+    ) -> Any:
         """The JSON answer. Raises Refused with the API's message."""
         data = raw if raw is not None else None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": kind}
@@ -65,7 +67,9 @@ class Api:
         out: list[dict[str, Any]] = []
         after = -1
         while True:
-            page = self.call("GET", f"/runs/{run_id}/events?limit=1000&after={after}" + (f"&types={types}" if types else ""))
+            page = self.call(
+                "GET", f"/runs/{run_id}/events?limit=1000&after={after}" + (f"&types={types}" if types else "")
+            )
             out.extend(page["data"])
             if page["next_after"] is None:
                 return out

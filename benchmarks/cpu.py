@@ -1,4 +1,6 @@
-"""CPU seconds of everything that works for a run: every process of the machine but the load generator and the measuring one."""
+"""CPU seconds of everything that works for a run: every process of the machine but the load generator and the
+measuring one.
+"""
 
 from __future__ import annotations
 
@@ -76,9 +78,17 @@ class CpuMeter:
                 continue
 
 
-_NAMES = (("celery", "beat", "beat"), ("celery", "", "worker"), ("model_proxy.gateway", "", "gateway"), ("run_tasks.py", "", "guest"),
-          ("local.daemon", "", "sandboxd"), ("uvicorn", "", "web"), ("postgres", "", "postgres"), ("valkey", "", "valkey"),
-          ("bwrap", "", "bwrap"))
+_NAMES = (
+    ("celery", "beat", "beat"),
+    ("celery", "", "worker"),
+    ("model_proxy.gateway", "", "gateway"),
+    ("run_tasks.py", "", "guest"),
+    ("local.daemon", "", "sandboxd"),
+    ("uvicorn", "", "web"),
+    ("postgres", "", "postgres"),
+    ("valkey", "", "valkey"),
+    ("bwrap", "", "bwrap"),
+)
 
 
 def _name(line: str) -> str:

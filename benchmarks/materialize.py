@@ -51,7 +51,8 @@ class Provider:
     def __init__(self, latency_ms: int) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.mock_provider", "--port", "0", "--latency-ms", str(latency_ms)],
-            stdout=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().strip().split()[-1]
@@ -75,7 +76,9 @@ def rows(count: int) -> bytes:
     lines = []
     for i in range(count):
         a, b = 13 + i * 7 % 991, 29 + i * 13 % 983
-        lines.append(json.dumps({"question": f"What is {a} + {b}?", "answer": f"{a} plus {b} makes {a + b}.\n#### {a + b}"}))
+        lines.append(
+            json.dumps({"question": f"What is {a} + {b}?", "answer": f"{a} plus {b} makes {a + b}.\n#### {a + b}"})
+        )
     return "\n".join(lines).encode()
 
 
@@ -85,9 +88,13 @@ def prepare(api: Api, count: int) -> dict[str, Any]:
         path = Path(folder) / f"sums-{count}.jsonl"
         path.write_bytes(rows(count))
         upload = api.upload(path)
-    run = api.wait(api.launch(prompt="Sums of two numbers", files=[upload], model="control/oracle", concurrency=128)["id"])
+    run = api.wait(
+        api.launch(prompt="Sums of two numbers", files=[upload], model="control/oracle", concurrency=128)["id"]
+    )
     if run["display_status"] != "ok" or run["score"]["accuracy"] != 1.0:
-        raise SystemExit(f"the set could not be prepared: {run['url']} {run['display_status']} {run.get('error')} {run['halt_reason']}")
+        raise SystemExit(
+            f"the set could not be prepared: {run['url']} {run['display_status']} {run['error'] or run['halt_reason']}"
+        )
     return {"benchmark": run["benchmark_id"], "subset": run["subset_id"], "impl": run["impl_id"]}
 
 
@@ -95,28 +102,58 @@ def measure(api: Api, pinned: dict[str, Any], tasks: int, in_flight: int, latenc
     """One shape: the floor first, then the run."""
     provider = Provider(latency_ms)
     try:
-        floor = json.loads(subprocess.run(
-            [sys.executable, "-m", "benchmarks.floor", "--url", provider.url, "--tasks", str(tasks), "--concurrency", str(in_flight)],
-            capture_output=True, text=True, check=True).stdout)
+        floor = json.loads(
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-m",
+                    "benchmarks.floor",
+                    "--url",
+                    provider.url,
+                    "--tasks",
+                    str(tasks),
+                    "--concurrency",
+                    str(in_flight),
+                ],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
         before = provider.stats()["requests"]
         with CpuMeter([provider.pid]) as meter:
-            run = api.launch(model={"source": "endpoint", "identifier": "mock", "base_url": provider.url}, concurrency=in_flight, **pinned)
+            run = api.launch(
+                model={"source": "endpoint", "identifier": "mock", "base_url": provider.url},
+                concurrency=in_flight,
+                **pinned,
+            )
             run = api.wait(run["id"], every=0.05)
         requests = provider.stats()["requests"] - before
     finally:
         provider.close()
     if run["display_status"] != "ok" or run["tasks"]["settled"] != tasks:
         raise SystemExit(f"{run['url']}: {run['display_status']} {run['tasks']} {run['error']}")
-    events = api.events(run["id"], "RunLaunched,MaterializeStarted,MaterializeTaskAggregated,PipelineFinished,ModelProxyArtifact")
+    events = api.events(
+        run["id"], "RunLaunched,MaterializeStarted,MaterializeTaskAggregated,PipelineFinished,ModelProxyArtifact"
+    )
     at = {e["type"]: _time(e["at"]) for e in events}  # the last of each type
     wall, ideal = at["MaterializeTaskAggregated"] - at["MaterializeStarted"], tasks * latency_ms / 1000 / in_flight
     return Figure(
-        in_flight=in_flight, latency_ms=latency_ms, tasks=tasks, ideal_s=round(ideal, 3), floor_s=round(floor["wall_s"], 3),
-        wall_s=round(wall, 3), over_ideal=round(wall / ideal, 2), over_floor=round(wall / floor["wall_s"], 2),
+        in_flight=in_flight,
+        latency_ms=latency_ms,
+        tasks=tasks,
+        ideal_s=round(ideal, 3),
+        floor_s=round(floor["wall_s"], 3),
+        wall_s=round(wall, 3),
+        over_ideal=round(wall / ideal, 2),
+        over_floor=round(wall / floor["wall_s"], 2),
         cpu_s_per_1000=round(meter.seconds * 1000 / tasks, 2),
         launch_to_first_call_s=round(at["ModelProxyArtifact"] - at["RunLaunched"], 2),
-        launch_to_receipt_s=round(at["PipelineFinished"] - at["RunLaunched"], 2), worker_mb=round(meter.worker_mb, 1),
-        requests=requests, cpu_by=meter.by_name(), run=run["url"],
+        launch_to_receipt_s=round(at["PipelineFinished"] - at["RunLaunched"], 2),
+        worker_mb=round(meter.worker_mb, 1),
+        requests=requests,
+        cpu_by=meter.by_name(),
+        run=run["url"],
     )
 
 
@@ -138,9 +175,13 @@ def main(argv: list[str] | None = None) -> int:
         figure = measure(api, pinned, args.tasks, in_flight, latency_ms)
         figures.append(figure)
         if not args.json:
-            print(f"{in_flight:4} in flight × {latency_ms:3} ms: {figure.wall_s:6.2f} s = {figure.over_ideal:5.2f} × ideal, "
-                  f"{figure.over_floor:5.2f} × floor; CPU {figure.cpu_s_per_1000:5.2f} s/1,000; first call after "
-                  f"{figure.launch_to_first_call_s} s, receipt after {figure.launch_to_receipt_s} s; {figure.cpu_by}", flush=True)
+            print(
+                f"{in_flight:4} in flight × {latency_ms:3} ms: {figure.wall_s:6.2f} s = {figure.over_ideal:5.2f} × ideal,"
+                " "
+                f"{figure.over_floor:5.2f} × floor; CPU {figure.cpu_s_per_1000:5.2f} s/1,000; first call after "
+                f"{figure.launch_to_first_call_s} s, receipt after {figure.launch_to_receipt_s} s; {figure.cpu_by}",
+                flush=True,
+            )
     if args.json:
         print(json.dumps([asdict(f) for f in figures], indent=1))
     return 0

@@ -1,6 +1,6 @@
 """The run page with many tasks: time to the first byte, bytes, and how soon a committed event is on the stream.
 
-    ./bw bench pages [--tasks 10000] [--json]
+./bw bench pages [--tasks 10000] [--json]
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from benchmarks.materialize import prepare
 
 
 def first_byte(api: Api, path: str, cookie: str, times: int = 7) -> dict[str, float]:
-    """Milliseconds to the first byte (median of several) and bytes of the page; and the same for /healthz, the floor."""
+    """Milliseconds to the first byte (median of several) and bytes of the page; and the same for /healthz, the
+    floor.
+    """
+
     def ask(target: str) -> tuple[float, int]:
         parts = urlsplit(api.url)
         conn = http.client.HTTPConnection(parts.hostname or "", parts.port)
@@ -40,7 +43,12 @@ def first_byte(api: Api, path: str, cookie: str, times: int = 7) -> dict[str, fl
     took = [ask(path) for _ in range(times)]
     floor = statistics.median(ask("/healthz")[0] for _ in range(times))
     median = statistics.median(t for t, _ in took)
-    return {"first_byte_ms": round(median, 1), "bytes": took[0][1], "floor_ms": round(floor, 1), "over_floor": round(median / floor, 1)}
+    return {
+        "first_byte_ms": round(median, 1),
+        "bytes": took[0][1],
+        "floor_ms": round(floor, 1),
+        "over_floor": round(median / floor, 1),
+    }
 
 
 def event_delay(api: Api, pinned: dict[str, Any]) -> dict[str, float]:
@@ -65,7 +73,11 @@ def event_delay(api: Api, pinned: dict[str, Any]) -> dict[str, float]:
     api.wait(run["id"])
     thread.join(30)
     delays.sort()
-    return {"events": len(delays), "median_ms": round(statistics.median(delays), 1), "p99_ms": round(delays[int(len(delays) * 0.99)], 1)}
+    return {
+        "events": len(delays),
+        "median_ms": round(statistics.median(delays), 1),
+        "p99_ms": round(delays[int(len(delays) * 0.99)], 1),
+    }
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -78,7 +90,12 @@ def main(argv: list[str] | None = None) -> int:
     pinned = prepare(api, args.tasks)
     run = api.call("GET", f"/runs?benchmark={pinned['benchmark']}&limit=1")["data"][0]
     path = urlsplit(run["url"]).path
-    out = {"tasks": args.tasks, "run": run["url"], "page": first_byte(api, path, _session(api)), "stream": event_delay(api, prepare(api, 300))}
+    out = {
+        "tasks": args.tasks,
+        "run": run["url"],
+        "page": first_byte(api, path, _session(api)),
+        "stream": event_delay(api, prepare(api, 300)),
+    }
     print(json.dumps(out, indent=1))
     return 0
 
@@ -87,7 +104,9 @@ def _session(api: Api) -> str:
     """A signed-in browser's cookie, through a one-time link."""
     import subprocess
 
-    link = subprocess.run([sys.executable, "manage.py", "sign_in_link"], capture_output=True, text=True, check=True).stdout.strip()
+    link = subprocess.run(
+        [sys.executable, "manage.py", "sign_in_link"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     parts, target = urlsplit(api.url), urlsplit(link).path
     conn = http.client.HTTPConnection(parts.hostname or "", parts.port)
     conn.request("GET", target)
@@ -96,7 +115,11 @@ def _session(api: Api) -> str:
     cookies = [v.split(";")[0] for k, v in answer.getheaders() if k.lower() == "set-cookie"]
     if not any(c.startswith("bw_session") for c in cookies):
         token = body.partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
-        headers = {"Cookie": "; ".join(cookies), "Content-Type": "application/x-www-form-urlencoded", "Referer": api.url}
+        headers = {
+            "Cookie": "; ".join(cookies),
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Referer": api.url,
+        }
         conn = http.client.HTTPConnection(parts.hostname or "", parts.port)
         conn.request("POST", target, f"csrfmiddlewaretoken={token}", headers)
         cookies = [v.split(";")[0] for k, v in conn.getresponse().getheaders() if k.lower() == "set-cookie"]

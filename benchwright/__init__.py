@@ -2,7 +2,8 @@
 
 
 def __getattr__(name: str) -> object:
-    # `celery -A benchwright` asks for `app`; the guest and `./bw` import this package without Django or Celery installed.
+    # `celery -A benchwright` asks for `app`; the guest and `./bw` import this package without Django or Celery
+    # installed.
     if name in {"app", "celery"}:
         from benchwright.celery import app
 

@@ -13,8 +13,14 @@ from registry.api import router as registry
 from runs.api.router import router as runs
 
 log = logging.getLogger(__name__)
-api = NinjaAPI(title="Benchwright", version="1", urls_namespace="v1", openapi_url="/openapi.json", docs_url="/docs",
-               description="Launch runs, read their logs, receipts and scores.")
+api = NinjaAPI(
+    title="Benchwright",
+    version="1",
+    urls_namespace="v1",
+    openapi_url="/openapi.json",
+    docs_url="/docs",
+    description="Launch runs, read their logs, receipts and scores.",
+)
 api.add_router("", runs)
 api.add_router("", registry)
 
@@ -36,14 +42,23 @@ def _ours(request: HttpRequest, error: BenchwrightError) -> HttpResponse:
 def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     first = error.errors[0] if error.errors else {}
     field = ".".join(str(part) for part in first.get("loc", ())[1:])
-    return _answer(request, 400, {"code": "invalid_request", "message": f"{field or 'The request'}: {first.get('msg', 'is not valid')}.",
-                                  "field": field, "hint": "See /v1/docs for what this takes."})
+    return _answer(
+        request,
+        400,
+        {
+            "code": "invalid_request",
+            "message": f"{field or 'The request'}: {first.get('msg', 'is not valid')}.",
+            "field": field,
+            "hint": "See /v1/docs for what this takes.",
+        },
+    )
 
 
 @api.exception_handler(HttpError)
 def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
-    return _answer(request, error.status_code, {"code": "bad_request", "message": error.message,
-                                                "hint": "The body must be JSON."})
+    return _answer(
+        request, error.status_code, {"code": "bad_request", "message": error.message, "hint": "The body must be JSON."}
+    )
 
 
 @api.exception_handler(Http404)
@@ -54,5 +69,12 @@ def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
 @api.exception_handler(Exception)
 def _fault(request: HttpRequest, error: Exception) -> HttpResponse:
     log.exception("request %s failed", getattr(request, "request_id", ""))
-    return _answer(request, 500, {"code": "internal", "message": "This is a fault of Benchwright; nothing was lost.",
-                                  "hint": "Send the request_id to whoever runs this installation."})
+    return _answer(
+        request,
+        500,
+        {
+            "code": "internal",
+            "message": "This is a fault of Benchwright; nothing was lost.",
+            "hint": "Send the request_id to whoever runs this installation.",
+        },
+    )

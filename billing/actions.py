@@ -16,7 +16,9 @@ from billing.vocabulary import MemberRole
 
 
 @transaction.atomic
-def open_account(username: str, *, admin: bool = False, password: str | None = None, email: str = "") -> tuple[User, Account]:
+def open_account(
+    username: str, *, admin: bool = False, password: str | None = None, email: str = ""
+) -> tuple[User, Account]:
     """A person and their own account; returns the existing pair when the name is taken."""
     user = User.objects.filter(username=username).first()
     if user is None:
@@ -57,7 +59,9 @@ def use_sign_in_link(raw: str) -> User:
     link = SignInLink.objects.select_related("user").filter(sha256=sha256(raw)).first()
     spent = link and SignInLink.objects.filter(pk=link.pk, used_at=None, expires_at__gt=now()).update(used_at=now())
     if not link or not spent or not link.user.is_active:
-        raise NotSignedIn("This sign-in link was used already or has expired.", hint="Ask for a new one: ./bw manage sign_in_link")
+        raise NotSignedIn(
+            "This sign-in link was used already or has expired.", hint="Ask for a new one: ./bw manage sign_in_link"
+        )
     return link.user
 
 

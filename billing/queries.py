@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Sum
 
 from benchwright.lib.canonical import sha256
@@ -19,8 +20,10 @@ def account_of(user: User) -> Account | None:
     return member.account if member else None
 
 
-def role_in(user: User, account_id: int) -> MemberRole | None:
+def role_in(user: User | AnonymousUser, account_id: int) -> MemberRole | None:
     """The person's role in that account, or None for a stranger."""
+    if isinstance(user, AnonymousUser):
+        return None
     member = Membership.objects.filter(user=user, account_id=account_id).first()
     return MemberRole(member.role) if member else None
 

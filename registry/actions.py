@@ -45,8 +45,9 @@ def task_list_digest(rows: Iterable[dict[str, Any]]) -> str:
 
 
 @transaction.atomic
-def save_subset(benchmark: Benchmark, name: str, rows: list[dict[str, Any]], *, field_map: dict[str, Any],
-                synthetic: bool = False) -> tuple[Subset, SubsetSnapshot]:
+def save_subset(
+    benchmark: Benchmark, name: str, rows: list[dict[str, Any]], *, field_map: dict[str, Any], synthetic: bool = False
+) -> tuple[Subset, SubsetSnapshot]:
     """The subset of this name with these tasks ({row, reference, choices}) as its current snapshot.
 
     Other tasks under the same name make a new snapshot; the earlier one stays for the runs that used it.
@@ -54,8 +55,13 @@ def save_subset(benchmark: Benchmark, name: str, rows: list[dict[str, Any]], *, 
     digest = task_list_digest(rows)
     subset, _ = Subset.objects.get_or_create(
         id=f"{benchmark.id}/{name}",
-        defaults={"benchmark": benchmark, "name": name, "subset_fingerprint": digest, "field_map": field_map,
-                  "synthetic": synthetic},
+        defaults={
+            "benchmark": benchmark,
+            "name": name,
+            "subset_fingerprint": digest,
+            "field_map": field_map,
+            "synthetic": synthetic,
+        },
     )
     snapshot = SubsetSnapshot.objects.filter(subset=subset, digest=digest).first()
     if snapshot is None:
@@ -72,13 +78,21 @@ def impl_id(benchmark_id: str, source: str) -> str:
     return f"{benchmark_id}:{sha256(source)[:12]}"
 
 
-def publish_impl(benchmark: Benchmark, subset: Subset | None, source: str, *, proof: dict[str, Any], run_id: UUID | None) -> Impl:
+def publish_impl(
+    benchmark: Benchmark, subset: Subset | None, source: str, *, proof: dict[str, Any], run_id: UUID | None
+) -> Impl:
     """The impl with exactly this source; publishing the same file again gives the same impl."""
     key = impl_id(benchmark.id, source)
     impl, created = Impl.objects.get_or_create(
         id=key,
-        defaults={"benchmark": benchmark, "subset": subset, "impl_fingerprint": sha256(source), "source": source,
-                  "proof": proof, "origin_run": run_id},
+        defaults={
+            "benchmark": benchmark,
+            "subset": subset,
+            "impl_fingerprint": sha256(source),
+            "source": source,
+            "proof": proof,
+            "origin_run": run_id,
+        },
     )
     if not created and impl.source != source:
         raise ImplIsImmutable(f"{key} exists with another source.")

@@ -24,11 +24,20 @@ def upload(request: HttpRequest) -> tuple[int, dict[str, Any]]:
     who = writer(request)
     given = request.FILES.get("file")
     if given is None:
-        raise BenchwrightError("There is no part called file.", code="invalid_request", field="file",
-                               hint="Send multipart/form-data: curl -F file=@rows.jsonl")
+        raise BenchwrightError(
+            "There is no part called file.",
+            code="invalid_request",
+            field="file",
+            hint="Send multipart/form-data: curl -F file=@rows.jsonl",
+        )
     if given.size is None or given.size > settings.UPLOAD_MAX_BYTES:
-        raise BenchwrightError(f"The file is larger than {settings.UPLOAD_MAX_BYTES >> 20} MB.", code="file_too_large", status=413,
-                               field="file", hint="Compress it, or give its URL as source.")
+        raise BenchwrightError(
+            f"The file is larger than {settings.UPLOAD_MAX_BYTES >> 20} MB.",
+            code="file_too_large",
+            status=413,
+            field="file",
+            hint="Compress it, or give its URL as source.",
+        )
     if given.size == 0:
         raise BenchwrightError("The file is empty.", code="file_empty", field="file")
     kept = save_upload(who.account, given.name or "upload", given.read())
@@ -46,15 +55,28 @@ def list_benchmarks(request: HttpRequest) -> dict[str, Any]:
 def read_benchmark(request: HttpRequest, benchmark_id: str) -> dict[str, Any]:
     """With its subsets and impls."""
     b = find_benchmark(caller(request).account, benchmark_id)
-    impls = [{"id": i.id, "official": i.official, "subset_id": i.subset_id, "created_at": stamp(i.created_at)}
-             for i in b.impls.order_by("-created_at")]
+    impls = [
+        {"id": i.id, "official": i.official, "subset_id": i.subset_id, "created_at": stamp(i.created_at)}
+        for i in b.impls.order_by("-created_at")
+    ]
     return {**_json(b), "impls": impls}
 
 
 def _json(b: Benchmark) -> dict[str, Any]:
     return {
-        "id": b.id, "name": b.name, "description": b.description, "visibility": b.visibility, "kind": b.kind,
+        "id": b.id,
+        "name": b.name,
+        "description": b.description,
+        "visibility": b.visibility,
+        "kind": b.kind,
         "created_at": stamp(b.created_at),
-        "subsets": [{"id": s.id, "name": s.name, "fingerprint": s.subset_fingerprint,
-                     "count": s.snapshot.count if s.snapshot else None} for s in b.subsets.all()],
+        "subsets": [
+            {
+                "id": s.id,
+                "name": s.name,
+                "fingerprint": s.subset_fingerprint,
+                "count": s.snapshot.count if s.snapshot else None,
+            }
+            for s in b.subsets.all()
+        ],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,8 +28,11 @@ def find_benchmark(account: Account | None, name: str) -> Benchmark:
     found = Benchmark.objects.filter(~Q(visibility=Visibility.PRIVATE) | mine).filter(pk=name).first()
     found = found or visible_benchmarks(account).filter(name=name).order_by("created_at").first()
     if found is None:
-        raise UnknownBenchmark(f"There is no benchmark {name!r}.", field="benchmark",
-                               hint="See the registry for what there is, or describe one in words.")
+        raise UnknownBenchmark(
+            f"There is no benchmark {name!r}.",
+            field="benchmark",
+            hint="See the registry for what there is, or describe one in words.",
+        )
     return found
 
 
@@ -45,7 +49,9 @@ def find_subset(benchmark: Benchmark, name: str | None) -> Subset:
     for subset in subsets:
         if name in (subset.name, subset.id):
             return subset
-    said = f"There is no subset {name!r} in {benchmark.id}." if name else f"{benchmark.id} has several subsets: say which."
+    said = (
+        f"There is no subset {name!r} in {benchmark.id}." if name else f"{benchmark.id} has several subsets: say which."
+    )
     raise UnknownSubset(said, field="subset", hint=f"Subsets: {', '.join(names) or 'none yet'}.")
 
 
@@ -55,13 +61,19 @@ def find_impl(subset: Subset, name: str | None) -> Impl | None:
     if name in (None, "latest:official"):
         official = mine.filter(official=True).filter(Q(subset=subset) | Q(subset=None)).order_by("-promoted_at").first()
         if official is None and name:
-            raise UnknownImpl(f"{subset.id} has no official impl yet.", field="impl",
-                              hint="Name an impl by its id, or leave impl out: the Driver writes one.")
+            raise UnknownImpl(
+                f"{subset.id} has no official impl yet.",
+                field="impl",
+                hint="Name an impl by its id, or leave impl out: the Driver writes one.",
+            )
         return official
     found = mine.filter(pk=name).first()
     if found is None:
-        raise UnknownImpl(f"There is no impl {name!r} of {subset.benchmark_id}.", field="impl",
-                          hint="Impl ids look like <benchmark>:<12 hex digits>.")
+        raise UnknownImpl(
+            f"There is no impl {name!r} of {subset.benchmark_id}.",
+            field="impl",
+            hint="Impl ids look like <benchmark>:<12 hex digits>.",
+        )
     return found
 
 
@@ -70,8 +82,9 @@ def find_uploads(account: Account, ids: tuple[str, ...]) -> list[Upload]:
     found = {u.id: u for u in Upload.objects.filter(account=account, pk__in=ids)}
     for key in ids:
         if key not in found:
-            raise UnknownBenchmark(f"There is no file {key!r}.", code="unknown_file", field="files",
-                                   hint="Upload it with POST /v1/files.")
+            raise UnknownBenchmark(
+                f"There is no file {key!r}.", code="unknown_file", field="files", hint="Upload it with POST /v1/files."
+            )
     return [found[key] for key in ids]
 
 
@@ -86,9 +99,7 @@ def snapshot_rows(snapshot: SubsetSnapshot) -> Iterator[dict[str, Any]]:
 
 def search_benchmarks(account: Account | None, words: str, limit: int = 5) -> list[Benchmark]:
     """Those whose id, name or description share the most words with the text; best first, none without a match."""
-    import re
-
-    asked = {w for w in re.findall(r"[a-z0-9]{3,}", words.lower())} - _COMMON
+    asked = set(re.findall(r"[a-z0-9]{3,}", words.lower())) - _COMMON
     scored = []
     for benchmark in visible_benchmarks(account):
         own = set(re.findall(r"[a-z0-9]{3,}", f"{benchmark.id} {benchmark.name}".lower())) - _COMMON
@@ -100,5 +111,9 @@ def search_benchmarks(account: Account | None, words: str, limit: int = 5) -> li
     return [s[2] for s in scored[:limit]]
 
 
-_COMMON = frozenset("the and for with that how well does can measure benchmark test score model models answer answers "
-                    "questions question use using run evaluate evaluation its are was from this what which sample".split())
+_COMMON = frozenset(
+    (
+        "the and for with that how well does can measure benchmark test score model models answer answers questions "
+        "question use using run evaluate evaluation its are was from this what which sample"
+    ).split()
+)

@@ -21,7 +21,9 @@ def state_key() -> str:
 
 
 def runtime_dir() -> Path:
-    """A short directory for sockets: a Unix socket's path must stay under 107 bytes, so it can't lie in the checkout."""
+    """A short directory for sockets: a Unix socket's path must stay under 107 bytes, so it can't lie in the
+    checkout.
+    """
     return Path(tempfile.gettempdir()) / f"bw-{os.geteuid()}-{state_key()}"
 
 

@@ -6,7 +6,9 @@ from django.db import models
 
 
 class LedgerEntry(models.Model):
-    """One credit (+) or debit (-), in dollars. `(run_id, seq_to)` is unique: settling a stretch of a log twice is impossible."""
+    """One credit (+) or debit (-), in dollars. `(run_id, seq_to)` is unique: settling a stretch of a log twice is
+    impossible.
+    """
 
     account = models.ForeignKey("billing.Account", models.PROTECT, related_name="ledger")
     amount_usd = models.DecimalField(max_digits=24, decimal_places=12)

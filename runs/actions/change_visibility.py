@@ -20,6 +20,11 @@ def change_visibility(run: Run, visibility: Visibility, *, by: str) -> None:
     if visibility is Visibility.PUBLIC:
         benchmark = Benchmark.objects.filter(pk=run.benchmark_id).first()
         if benchmark is None or benchmark.visibility != Visibility.PUBLIC:
-            raise LaunchRefused("A run can be public only while its benchmark is public.", code="benchmark_not_public",
-                                status=409, field="visibility", hint="Make the benchmark public first, or use unlisted.")
+            raise LaunchRefused(
+                "A run can be public only while its benchmark is public.",
+                code="benchmark_not_public",
+                status=409,
+                field="visibility",
+                hint="Make the benchmark public first, or use unlisted.",
+            )
     append(run.pk, [VisibilityChanged(visibility=visibility.value, by=by)])

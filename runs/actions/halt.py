@@ -14,7 +14,9 @@ from runs.vocabulary import PAUSE_REASON, WAIT_REASONS, halt_is
 
 
 def stop(run: Run, *, by: str) -> None:
-    """Stops a run for good, keeping what is settled. A parked run, which no worker holds, is handed to one to be closed."""
+    """Stops a run for good, keeping what is settled. A parked run, which no worker holds, is handed to one to be
+    closed.
+    """
     parked = run.halted
     request_halt(run, f"operator_kill: by {by}", by=by)
     if parked:
@@ -31,8 +33,10 @@ def resume(run: Run, *, by: str) -> None:
     """Goes on with a paused run. Raises NotPaused."""
     locked = Run.objects.select_for_update().get(pk=run.pk)
     if not locked.halted or not halt_is(locked.halt_reason, PAUSE_REASON):
-        raise NotPaused("Only a paused run can be resumed.",
-                        hint="A run that waits for a review goes on with PATCH review_resolution.")
+        raise NotPaused(
+            "Only a paused run can be resumed.",
+            hint="A run that waits for a review goes on with PATCH review_resolution.",
+        )
     append(run.pk, [HaltCleared(by=by)])
     _hand_on(run)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from dataclasses import dataclass
 from typing import Any
@@ -21,15 +22,8 @@ from runs.models import Run
 from runs.pipeline.dispatch import dispatch_on_commit
 from runs.trials.plan import resolve_trials
 from runs.vocabulary import HarnessName, Mode, ModelSource
+from sandboxes.model_proxy.providers import provider_of
 from sandboxes.models import ProviderSecret
-
-# A provider's key in the operator's environment is used for its models when the launch brings none.
-PROVIDER_KEYS = {
-    "openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "openrouter": "OPENROUTER_API_KEY",
-    "gemini": "GEMINI_API_KEY", "groq": "GROQ_API_KEY", "mistral": "MISTRAL_API_KEY", "deepseek": "DEEPSEEK_API_KEY",
-    "together_ai": "TOGETHERAI_API_KEY", "fireworks_ai": "FIREWORKS_AI_API_KEY", "xai": "XAI_API_KEY",
-    "cohere": "COHERE_API_KEY", "perplexity": "PERPLEXITYAI_API_KEY",
-}
 
 
 @dataclass(frozen=True)
@@ -47,8 +41,11 @@ def check(account: Account, request: LaunchRequest) -> Resolved:
     """Everything that can be refused before a run exists. Raises BenchwrightError naming the field."""
     _check_model(request)
     if request.harness is not HarnessName.BENCHWRIGHT:
-        raise LaunchRefused(f"The {request.harness.value} harness is not installed here.", field="harness",
-                            hint="Leave harness out to use benchwright.")
+        raise LaunchRefused(
+            f"The {request.harness.value} harness is not installed here.",
+            field="harness",
+            hint="Leave harness out to use benchwright.",
+        )
     if request.mode in (Mode.REPLAY, Mode.FORK):
         return _reference(account, request)
     if request.mode is Mode.PINNED:
@@ -58,8 +55,10 @@ def check(account: Account, request: LaunchRequest) -> Resolved:
         if request.sample.get("indices") and subset.snapshot:
             beyond = [i for i in request.sample["indices"] if i >= subset.snapshot.count]
             if beyond:
-                raise LaunchRefused(f"{subset.id} has {subset.snapshot.count} tasks; there is no index {beyond[0]}.",
-                                    field="sample.indices")
+                raise LaunchRefused(
+                    f"{subset.id} has {subset.snapshot.count} tasks; there is no index {beyond[0]}.",
+                    field="sample.indices",
+                )
         return Resolved(benchmark, subset, impl)
     uploads = find_uploads(account, request.files)
     if not uploads and not request.source and not request.prompt:
@@ -74,16 +73,33 @@ def launch(user: User, account: Account, request: LaunchRequest) -> Run:
     backend = settings.DEFAULT_BACKEND if request.compute in {"default", "auto"} else request.compute
     driver = request.driver or account.default_driver or "builtin://rules"
     if not driver.startswith("builtin://rules"):
-        raise LaunchRefused(f"The driver {driver!r} is not available here.", field="driver", hint="Use builtin://rules.")
+        raise LaunchRefused(
+            f"The driver {driver!r} is not available here.", field="driver", hint="Use builtin://rules."
+        )
     model = request.model.public()
     body = _body(request, found)
     with transaction.atomic():
         run = Run.objects.create(
-            account=account, user=user, title=_title(request, found), mode=request.mode, prompt=request.prompt, launch=body,
-            model=model, driver=driver, harness=request.harness, backend=backend, trials_config=trials,
-            limits=request.limits, sample=request.sample, concurrency=request.concurrency, metadata=request.metadata,
-            visibility=request.visibility, parent=found.parent, rewind_phase=request.rewind_to or "",
-            run_group=request.run_group, key_secret=secrets.token_bytes(32),
+            account=account,
+            user=user,
+            title=_title(request, found),
+            mode=request.mode,
+            prompt=request.prompt,
+            launch=body,
+            model=model,
+            driver=driver,
+            harness=request.harness,
+            backend=backend,
+            trials_config=trials,
+            limits=request.limits,
+            sample=request.sample,
+            concurrency=request.concurrency,
+            metadata=request.metadata,
+            visibility=request.visibility,
+            parent=found.parent,
+            rewind_phase=request.rewind_to or "",
+            run_group=request.run_group,
+            key_secret=secrets.token_bytes(32),
         )
         if request.model.api_key:
             secret = ProviderSecret(account=account, name="model", run_id=run.pk)
@@ -91,11 +107,20 @@ def launch(user: User, account: Account, request: LaunchRequest) -> Run:
             secret.save()
         append(
             run.pk,
-            [RunLaunched(
-                mode=request.mode, body=body, account=account.slug, user=user.username, trials=trials, limits=request.limits,
-                backend=backend, benchmark_id=found.benchmark.pk if found.benchmark else None,
-                subset_id=found.subset.pk if found.subset else None, impl_id=found.impl.pk if found.impl else None,
-            )],
+            [
+                RunLaunched(
+                    mode=request.mode,
+                    body=body,
+                    account=account.slug,
+                    user=user.username,
+                    trials=trials,
+                    limits=request.limits,
+                    backend=backend,
+                    benchmark_id=found.benchmark.pk if found.benchmark else None,
+                    subset_id=found.subset.pk if found.subset else None,
+                    impl_id=found.impl.pk if found.impl else None,
+                )
+            ],
         )
         dispatch_on_commit(run.pk)
     run.refresh_from_db()
@@ -103,21 +128,23 @@ def launch(user: User, account: Account, request: LaunchRequest) -> Run:
 
 
 def _check_model(request: LaunchRequest) -> None:
-    import os
-
     model = request.model
     if model.source is ModelSource.LITELLM and not model.api_key and not model.base_url:
-        provider = model.identifier.split("/", 1)[0]
-        variable = PROVIDER_KEYS.get(provider)
+        provider = provider_of(model.identifier)
+        variable = provider.key_variable if provider else None
         if variable is None or not os.environ.get(variable):
             known = f"set {variable} for the server, or " if variable else ""
             raise LaunchRefused(
-                f"There is no key for {model.identifier!r}.", code="model_key_missing", field="model",
-                hint=f"To use it, {known}give model.api_key with the launch. An OpenAI-compatible server needs model.base_url.",
+                f"There is no key for {model.identifier!r}.",
+                code="model_key_missing",
+                field="model",
+                hint=f"To use it, {known}give model.api_key. An OpenAI-compatible server needs model.base_url.",
             )
     if request.limits.get("run", {}).get("cost") and model.source is ModelSource.ENDPOINT and not model.price:
         raise LaunchRefused(
-            "A cost limit needs a price, and this endpoint's model has none.", code="price_unknown", field="limits.run.cost",
+            "A cost limit needs a price, and this endpoint's model has none.",
+            code="price_unknown",
+            field="limits.run.cost",
             hint='Set model.price, for example {"input_per_token": "0.0000001", "output_per_token": "0.0000004"}.',
         )
 
@@ -130,8 +157,11 @@ def _reference(account: Account, request: LaunchRequest) -> Resolved:
     except ValueError:
         raise LaunchRefused("That is not a run id.", field=request.mode.value) from None
     if not parent.subset_id or not parent.benchmark_id or not parent.impl_id:
-        raise LaunchRefused("That run never got as far as a scorer, so there is nothing to replay.", field=request.mode.value,
-                            hint="Launch the benchmark again instead.")
+        raise LaunchRefused(
+            "That run never got as far as a scorer, so there is nothing to replay.",
+            field=request.mode.value,
+            hint="Launch the benchmark again instead.",
+        )
     benchmark = Benchmark.objects.get(pk=parent.benchmark_id)
     return Resolved(benchmark, Subset.objects.get(pk=parent.subset_id), Impl.objects.get(pk=parent.impl_id), (), parent)
 
@@ -139,8 +169,19 @@ def _reference(account: Account, request: LaunchRequest) -> Resolved:
 def _body(request: LaunchRequest, found: Resolved) -> dict[str, Any]:
     """The body as accepted, with what it resolved to and without secrets."""
     body: dict[str, Any] = {"model": request.model.public(), "concurrency": request.concurrency}
-    for name in ("prompt", "benchmark", "subset", "impl", "source", "metadata", "sample", "rewind_to", "instructions",
-                 "overrides", "run_group"):
+    for name in (
+        "prompt",
+        "benchmark",
+        "subset",
+        "impl",
+        "source",
+        "metadata",
+        "sample",
+        "rewind_to",
+        "instructions",
+        "overrides",
+        "run_group",
+    ):
         if value := getattr(request, name):
             body[name] = value
     if found.files:

@@ -13,14 +13,44 @@ from runs.limits.parse import parse_limits
 from runs.vocabulary import HarnessName, Mode, ModelSource
 
 KEYS = (
-    "prompt", "benchmark", "subset", "impl", "replay", "fork", "rewind_to", "instructions", "overrides", "model", "driver",
-    "harness", "compute", "limits", "constraints", "trials", "metadata", "visibility", "sample", "concurrency",
-    "run_group", "files", "source", "title",
+    "prompt",
+    "benchmark",
+    "subset",
+    "impl",
+    "replay",
+    "fork",
+    "rewind_to",
+    "instructions",
+    "overrides",
+    "model",
+    "driver",
+    "harness",
+    "compute",
+    "limits",
+    "constraints",
+    "trials",
+    "metadata",
+    "visibility",
+    "sample",
+    "concurrency",
+    "run_group",
+    "files",
+    "source",
+    "title",
 )
 RETIRED = {"operator": "driver", "agent": "driver"}
 MODEL_KEYS = ("source", "identifier", "base_url", "api_key", "headers", "params", "price", "seed", "label", "secret")
-PARAM_KEYS = ("temperature", "top_p", "top_k", "max_tokens", "seed", "presence_penalty", "frequency_penalty",
-              "reasoning_effort", "min_p")
+PARAM_KEYS = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "max_tokens",
+    "seed",
+    "presence_penalty",
+    "frequency_penalty",
+    "reasoning_effort",
+    "min_p",
+)
 CONTROLS = ("control/oracle", "control/empty", "control/random")
 COMPUTES = ("local", "e2b", "sandbox0", "default", "auto")
 MAX_CONCURRENCY = 512
@@ -120,11 +150,17 @@ def _known(given: dict[str, Any], keys: tuple[str, ...], prefix: str) -> None:
         if key in keys:
             continue
         if not prefix and key in RETIRED:
-            raise LaunchRefused(f"{key!r} is retired: the agent that executes a run's phases is the driver.",
-                                code="unknown_key", field=key, hint=f"Use {RETIRED[key]!r}.")
+            raise LaunchRefused(
+                f"{key!r} is retired: the agent that executes a run's phases is the driver.",
+                code="unknown_key",
+                field=key,
+                hint=f"Use {RETIRED[key]!r}.",
+            )
         near = difflib.get_close_matches(str(key), keys, 1, 0.5)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known keys: {', '.join(keys)}."
-        raise LaunchRefused(f"There is no key {prefix + str(key)!r}.", code="unknown_key", field=prefix + str(key), hint=hint)
+        raise LaunchRefused(
+            f"There is no key {prefix + str(key)!r}.", code="unknown_key", field=prefix + str(key), hint=hint
+        )
 
 
 def _mode(body: dict[str, Any]) -> Mode:
@@ -140,33 +176,43 @@ def _mode(body: dict[str, Any]) -> Mode:
     if body.get("prompt") or body.get("files") or body.get("source"):
         return Mode.NATURAL_LANGUAGE
     raise LaunchRefused(
-        "Say what to measure.", code="nothing_to_measure", field="prompt",
+        "Say what to measure.",
+        code="nothing_to_measure",
+        field="prompt",
         hint="Give a prompt, files, a source URL, a benchmark, or a run to replay or fork.",
     )
 
 
 def _model(given: Any) -> ModelChoice:
     if isinstance(given, str) and given:
-        source = ModelSource.CONTROL if given.startswith("control/") else ModelSource.LITELLM
-        given = {"source": source.value, "identifier": given}
+        kind = ModelSource.CONTROL if given.startswith("control/") else ModelSource.LITELLM
+        given = {"source": kind.value, "identifier": given}
     if not isinstance(given, dict) or not given:
-        raise LaunchRefused("Pick the model to measure.", code="model_missing", field="model",
-                            hint='For example {"source": "control", "identifier": "control/oracle"}.')
+        raise LaunchRefused(
+            "Pick the model to measure.",
+            code="model_missing",
+            field="model",
+            hint='For example {"source": "control", "identifier": "control/oracle"}.',
+        )
     _known(given, MODEL_KEYS, "model.")
     identifier = given.get("identifier")
     if not isinstance(identifier, str) or not identifier.strip() or len(identifier) > 200:
         raise LaunchRefused("model.identifier must name the model.", code="model_missing", field="model.identifier")
-    source = given.get("source") or ("endpoint" if given.get("base_url") else "litellm")
-    if source not in set(ModelSource):
-        raise LaunchRefused(f"There is no model source {source!r}.", field="model.source",
-                            hint=f"Known: {', '.join(ModelSource)}.")
-    source = ModelSource(source)
+    named = given.get("source") or ("endpoint" if given.get("base_url") else "litellm")
+    if named not in set(ModelSource):
+        raise LaunchRefused(
+            f"There is no model source {named!r}.", field="model.source", hint=f"Known: {', '.join(ModelSource)}."
+        )
+    source = ModelSource(named)
     if source is ModelSource.CONTROL and identifier not in CONTROLS:
-        raise LaunchRefused(f"There is no control {identifier!r}.", field="model.identifier", hint=f"Known: {', '.join(CONTROLS)}.")
+        raise LaunchRefused(
+            f"There is no control {identifier!r}.", field="model.identifier", hint=f"Known: {', '.join(CONTROLS)}."
+        )
     base_url = _url(given.get("base_url"), "model.base_url")
     if source is ModelSource.ENDPOINT and not base_url:
-        raise LaunchRefused("An endpoint needs its base URL.", field="model.base_url",
-                            hint="For example http://127.0.0.1:8000/v1.")
+        raise LaunchRefused(
+            "An endpoint needs its base URL.", field="model.base_url", hint="For example http://127.0.0.1:8000/v1."
+        )
     params = given.get("params") or {}
     if not isinstance(params, dict):
         raise LaunchRefused("model.params must be an object.", field="model.params")
@@ -178,8 +224,14 @@ def _model(given: Any) -> ModelChoice:
     if not isinstance(headers, dict) or any(not isinstance(v, str) for v in headers.values()):
         raise LaunchRefused("model.headers must be an object of texts.", field="model.headers")
     return ModelChoice(
-        source=source, identifier=identifier.strip(), base_url=base_url, api_key=given.get("api_key") or None,
-        headers=headers, params=params, price=_price(given.get("price")), seed=_whole(given, "seed", 0, 0, 2**53),
+        source=source,
+        identifier=identifier.strip(),
+        base_url=base_url,
+        api_key=given.get("api_key") or None,
+        headers=headers,
+        params=params,
+        price=_price(given.get("price")),
+        seed=_whole(given, "seed", 0, 0, 2**53),
         label=given.get("label") or "",
     )
 
@@ -225,7 +277,9 @@ def _driver(given: Any) -> str:
     if given is None or given == "":
         return ""
     if not isinstance(given, str) or "://" not in given:
-        raise LaunchRefused("driver must be scheme://provider/model.", field="driver", hint="For example builtin://rules.")
+        raise LaunchRefused(
+            "driver must be scheme://provider/model.", field="driver", hint="For example builtin://rules."
+        )
     return given
 
 
@@ -233,8 +287,11 @@ def _files(given: Any) -> tuple[str, ...]:
     if given is None:
         return ()
     if not isinstance(given, list) or any(not isinstance(f, str) for f in given) or len(given) > 50:
-        raise LaunchRefused("files must be a list of at most 50 file ids.", field="files",
-                            hint="Upload with POST /v1/files; it answers with the id.")
+        raise LaunchRefused(
+            "files must be a list of at most 50 file ids.",
+            field="files",
+            hint="Upload with POST /v1/files; it answers with the id.",
+        )
     return tuple(given)
 
 
@@ -291,8 +348,11 @@ def _one_of(body: dict[str, Any], key: str, known: tuple[str, ...], default: str
     value = body.get(key) or default
     if value not in known:
         near = difflib.get_close_matches(str(value), known, 1, 0.5)
-        raise LaunchRefused(f"There is no {key} {value!r}.", field=key,
-                            hint=f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}.")
+        raise LaunchRefused(
+            f"There is no {key} {value!r}.",
+            field=key,
+            hint=f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}.",
+        )
     return str(value)
 
 

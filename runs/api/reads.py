@@ -41,7 +41,9 @@ def whole_of(request: HttpRequest, name: str, default: int, least: int, most: in
     except ValueError:
         value = most + 1
     if not least <= value <= most:
-        raise BenchwrightError(f"{name} must be a whole number from {least} to {most}.", code="invalid_request", field=name)
+        raise BenchwrightError(
+            f"{name} must be a whole number from {least} to {most}.", code="invalid_request", field=name
+        )
     return value
 
 
@@ -53,11 +55,15 @@ def list_events(request: HttpRequest, run_id: str) -> dict[str, Any]:
     limit = limit_of(request, 200, 1000)
     rows = list(read(run.pk, after=whole_of(request, "after", -1, -1, 2**62), types=types, limit=limit + 1))
     more, rows = len(rows) > limit, rows[:limit]
-    return {"data": [event_json(r) for r in rows], "next_after": rows[-1].seq if more else None, "last_seq": run.next_seq - 1}
+    return {
+        "data": [event_json(r) for r in rows],
+        "next_after": rows[-1].seq if more else None,
+        "last_seq": run.next_seq - 1,
+    }
 
 
 @router.get("/runs/{run_id}/events/stream", summary="Follow the log (SSE)")
-async def stream_events(request: HttpRequest, run_id: str) -> HttpResponse:
+async def stream_events(request: HttpRequest, run_id: str) -> StreamingHttpResponse:
     """Every event once, `id:` = seq. Send Last-Event-ID to go on where you were. Ends with the run."""
     run = await sync_to_async(lambda: visible_run(caller(request).account, run_id))()
     seen = request.headers.get("Last-Event-ID") or request.GET.get("after") or "-1"
@@ -81,7 +87,9 @@ async def _frames(run_id: Any, after: int) -> AsyncIterator[bytes]:
 
 @router.get("/runs/{run_id}/tasks", summary="List tasks")
 def list_tasks(request: HttpRequest, run_id: str) -> dict[str, Any]:
-    """Rows of the latest invocation with outcome, score and trials, and the summary. after, outcome, limit (at most 1000)."""
+    """Rows of the latest invocation with outcome, score and trials, and the summary. after, outcome, limit (at most
+    1000).
+    """
     who = caller(request)
     run = visible_run(who.account, run_id)
     after, limit = whole_of(request, "after", -1, -1, 2**31 - 1), limit_of(request, 200, 1000)
@@ -94,9 +102,15 @@ def list_tasks(request: HttpRequest, run_id: str) -> dict[str, Any]:
     more, found = len(found) > limit, found[:limit]
     settled = run.tasks_passed + run.tasks_failed + run.tasks_errored
     return {
-        "data": [task_row_json(r) for r in found], "next_after": found[-1].index if more else None,
-        "summary": {"selected": run.tasks_selected, "settled": settled, "passed": run.tasks_passed, "failed": run.tasks_failed,
-                    "errored": run.tasks_errored},
+        "data": [task_row_json(r) for r in found],
+        "next_after": found[-1].index if more else None,
+        "summary": {
+            "selected": run.tasks_selected,
+            "settled": settled,
+            "passed": run.tasks_passed,
+            "failed": run.tasks_failed,
+            "errored": run.tasks_errored,
+        },
     }
 
 
@@ -116,12 +130,12 @@ def list_artifacts(request: HttpRequest, run_id: str) -> dict[str, Any]:
 
 
 @router.get("/runs/{run_id}/artifacts/{name}", summary="Read an artifact")
-def read_artifact(request: HttpRequest, run_id: str, name: str) -> HttpResponse:
+def read_artifact(request: HttpRequest, run_id: str, name: str) -> HttpResponse | StreamingHttpResponse:
     """`task_impl.py`, or `events.jsonl`: the log as exact text, for checking offline."""
     run = visible_run(caller(request).account, run_id)
     if name == "events.jsonl":
         lines = (json.dumps({"seq": s, "body": b, "digest": d}) + "\n" for s, b, d in raw(run.pk))
-        answer: HttpResponse = StreamingHttpResponse(lines, content_type="application/x-ndjson")  # type: ignore[assignment]
+        answer: HttpResponse | StreamingHttpResponse = StreamingHttpResponse(lines, content_type="application/x-ndjson")
     elif name == "task_impl.py" and (source := run_detail(run.account, request.user, run.pk).impl_source):
         answer = HttpResponse(source, content_type="text/plain; charset=utf-8")
     else:
@@ -134,24 +148,50 @@ def read_artifact(request: HttpRequest, run_id: str, name: str) -> HttpResponse:
 def read_fingerprint(request: HttpRequest, run_id: str) -> dict[str, Any]:
     """The hash and what it was taken over, so that two runs can be compared field by field."""
     d = run_detail(caller(request).account, request.user, run_id)
-    return {"fingerprint": d.fingerprint or None, "sha256": d.fingerprint_sha256 or None, "inputs": d.fingerprint_inputs,
-            "comparability_key": d.comparability_key or None}
+    return {
+        "fingerprint": d.fingerprint or None,
+        "sha256": d.fingerprint_sha256 or None,
+        "inputs": d.fingerprint_inputs,
+        "comparability_key": d.comparability_key or None,
+    }
 
 
 @router.get("/runs/{run_id}/sandboxes", summary="The run's sandboxes")
 def list_sandboxes(request: HttpRequest, run_id: str) -> dict[str, Any]:
     """With role, times and cost."""
     d = run_detail(caller(request).account, request.user, run_id)
-    return {"data": [{"id": s.id, "role": s.role, "backend": s.backend, "created_at": stamp(s.created_at),
-                      "killed_at": stamp(s.killed_at) if s.killed_at else None, "cost_usd": text(s.cost_usd)} for s in d.sandboxes]}
+    return {
+        "data": [
+            {
+                "id": s.id,
+                "role": s.role,
+                "backend": s.backend,
+                "created_at": stamp(s.created_at),
+                "killed_at": stamp(s.killed_at) if s.killed_at else None,
+                "cost_usd": text(s.cost_usd),
+            }
+            for s in d.sandboxes
+        ]
+    }
 
 
 @router.get("/runs/{run_id}/blocked-hosts", summary="Hosts that were refused")
 def list_blocked(request: HttpRequest, run_id: str) -> dict[str, Any]:
     """With which sandbox role asked and how often."""
     d = run_detail(caller(request).account, request.user, run_id)
-    return {"data": [{"host": h.host, "port": h.port, "role": h.role, "seen_count": h.seen_count,
-                      "first_seen": stamp(h.first_seen), "last_seen": stamp(h.last_seen)} for h in d.blocked_hosts]}
+    return {
+        "data": [
+            {
+                "host": h.host,
+                "port": h.port,
+                "role": h.role,
+                "seen_count": h.seen_count,
+                "first_seen": stamp(h.first_seen),
+                "last_seen": stamp(h.last_seen),
+            }
+            for h in d.blocked_hosts
+        ]
+    }
 
 
 @router.get("/runs/{run_id}/cost", summary="The run's cost")

@@ -36,12 +36,16 @@ def body_of(request: HttpRequest) -> Any:
     try:
         return json.loads(request.body or b"null")
     except (ValueError, RecursionError):
-        raise BenchwrightError("The body is not JSON.", code="invalid_json", hint="Send Content-Type: application/json.") from None
+        raise BenchwrightError(
+            "The body is not JSON.", code="invalid_json", hint="Send Content-Type: application/json."
+        ) from None
 
 
 @router.post("/runs", response={201: dict}, summary="Launch a run")
 def create_run(request: HttpRequest) -> tuple[int, dict[str, Any]]:
-    """Four bodies: {prompt, …}, {benchmark, subset, …}, {replay, …}, {fork, …}. The same Idempotency-Key gives the same run."""
+    """Four bodies: {prompt, …}, {benchmark, subset, …}, {replay, …}, {fork, …}. The same Idempotency-Key gives the
+    same run.
+    """
     who = writer(request)
     body = body_of(request)
     key = request.headers.get("Idempotency-Key", "")
@@ -50,8 +54,12 @@ def create_run(request: HttpRequest) -> tuple[int, dict[str, Any]]:
         known = cache.get(slot)
         if known:
             if known["body"] != digest(body):
-                raise BenchwrightError("This Idempotency-Key was used with another body.", code="idempotency_conflict",
-                                       status=409, hint="Use a new key for a new launch.")
+                raise BenchwrightError(
+                    "This Idempotency-Key was used with another body.",
+                    code="idempotency_conflict",
+                    status=409,
+                    hint="Use a new key for a new launch.",
+                )
             return 201, run_json(run_detail(who.account, who.user, known["run"]), settings.BASE_URL)
     run = launch(who.user, who.account, launch_request(body))
     if slot:
@@ -65,8 +73,13 @@ def validate_run(request: HttpRequest) -> dict[str, Any]:
     who = writer(request)
     parsed = launch_request(body_of(request))
     found = check(who.account, parsed)
-    return {"ok": True, "mode": parsed.mode.value, "benchmark_id": found.benchmark.pk if found.benchmark else None,
-            "subset_id": found.subset.pk if found.subset else None, "impl_id": found.impl.pk if found.impl else None}
+    return {
+        "ok": True,
+        "mode": parsed.mode.value,
+        "benchmark_id": found.benchmark.pk if found.benchmark else None,
+        "subset_id": found.subset.pk if found.subset else None,
+        "impl_id": found.impl.pk if found.impl else None,
+    }
 
 
 @router.get("/runs", summary="List runs")
@@ -76,7 +89,12 @@ def list_runs(request: HttpRequest) -> dict[str, Any]:
     known = {"q", "status", "benchmark", "subset", "impl", "model", "group", "visibility", "cursor", "limit"}
     for name in request.GET:
         if name not in known:
-            raise BenchwrightError(f"There is no filter {name!r}.", code="unknown_key", field=name, hint=f"Known: {', '.join(sorted(known))}.")
+            raise BenchwrightError(
+                f"There is no filter {name!r}.",
+                code="unknown_key",
+                field=name,
+                hint=f"Known: {', '.join(sorted(known))}.",
+            )
     page = run_list(who.account, request.GET.dict(), limit=limit_of(request, 50, 200))
     return {"data": [run_row_json(run, settings.BASE_URL) for run in page.runs], "next_cursor": page.next_cursor}
 
@@ -95,11 +113,17 @@ def patch_run(request: HttpRequest, run_id: str) -> dict[str, Any]:
     run = own_run(who.account, run_id)
     body = body_of(request)
     if not isinstance(body, dict) or not body:
-        raise BenchwrightError("Say what to change.", code="invalid_request", hint="visibility, metadata or review_resolution.")
+        raise BenchwrightError(
+            "Say what to change.", code="invalid_request", hint="visibility, metadata or review_resolution."
+        )
     for key in body:
         if key not in {"visibility", "metadata", "review_resolution"}:
-            raise BenchwrightError(f"{key!r} can't be changed.", code="unknown_key", field=key,
-                                   hint="visibility, metadata, review_resolution.")
+            raise BenchwrightError(
+                f"{key!r} can't be changed.",
+                code="unknown_key",
+                field=key,
+                hint="visibility, metadata, review_resolution.",
+            )
     if "visibility" in body:
         if body["visibility"] not in set(Visibility):
             raise BenchwrightError("visibility is private, unlisted or public.", field="visibility")
@@ -138,4 +162,3 @@ def halt_run(request: HttpRequest, run_id: str) -> dict[str, Any]:
     who = writer(request)
     stop(own_run(who.account, run_id), by=who.user.username)
     return run_json(run_detail(who.account, who.user, run_id), settings.BASE_URL)
-

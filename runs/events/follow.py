@@ -70,7 +70,9 @@ class _Wakes:
 
 def _parameters() -> dict[str, Any]:
     params = connection.get_connection_params()
-    return {k: v for k, v in params.items() if k in {"dbname", "host", "port", "user", "password", "sslmode", "sslrootcert"}}
+    return {
+        k: v for k, v in params.items() if k in {"dbname", "host", "port", "user", "password", "sslmode", "sslrootcert"}
+    }
 
 
 _BY_LOOP: dict[int, _Wakes] = {}

@@ -23,7 +23,9 @@ from runs.projections import apply
 
 @dataclass(frozen=True)
 class LogRow:
-    """One event as read: `data` is exact (parsed from the text), `event` is None for a type this version doesn't know."""
+    """One event as read: `data` is exact (parsed from the text), `event` is None for a type this version doesn't
+    know.
+    """
 
     seq: int
     type: str
@@ -82,7 +84,8 @@ def read(
     newest_first: bool = False,
 ) -> Iterator[LogRow]:
     """Events with seq > after (and < before), in order. `types` keeps only these; `without` leaves these out."""
-    where, values = "run_id = %s AND seq > %s", [run_id, after]
+    where = "run_id = %s AND seq > %s"
+    values: list[Any] = [run_id, after]
     if before is not None:
         where, values = where + " AND seq < %s", [*values, before]
     if types is not None:
@@ -92,7 +95,10 @@ def read(
     order = "DESC" if newest_first else "ASC"
     tail = f" LIMIT {int(limit)}" if limit is not None else ""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT seq, type, body, created_at, digest FROM trace_events WHERE {where} ORDER BY seq {order}{tail}", values)
+        cursor.execute(
+            f"SELECT seq, type, body, created_at, digest FROM trace_events WHERE {where} ORDER BY seq {order}{tail}",
+            values,
+        )
         for seq, kind, body, at, digest in cursor.fetchall():
             yield LogRow(seq, kind, json.loads(body)["data"], at, digest)
 
@@ -106,7 +112,8 @@ def read_at(run_id: UUID, seqs: Sequence[int]) -> list[LogRow]:
     """The events at these places."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT seq, type, body, created_at, digest FROM trace_events WHERE run_id = %s AND seq = ANY(%s) ORDER BY seq",
+            "SELECT seq, type, body, created_at, digest FROM trace_events"
+            " WHERE run_id = %s AND seq = ANY(%s) ORDER BY seq",
             [run_id, list(seqs)],
         )
         return [LogRow(s, k, json.loads(b)["data"], at, d) for s, k, b, at, d in cursor.fetchall()]

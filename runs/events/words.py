@@ -1,4 +1,6 @@
-"""An event in one line of words. Pure; what comes from models and scorers is cut short and left for the page to escape."""
+"""An event in one line of words. Pure; what comes from models and scorers is cut short and left for the page to
+escape.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,14 @@ def _result(d: dict[str, Any]) -> str:
 
 _WORDS: dict[str, Any] = {
     "RunLaunched": lambda d: f"launched by {d['user']} ({d['mode'].replace('_', ' ')})",
-    "PipelineStarted": lambda d: "a worker took the run" if d["epoch"] == 1 else f"another worker took the run (lease {d['epoch']})",
+    "PipelineStarted": lambda d: (
+        "a worker took the run" if d["epoch"] == 1 else f"another worker took the run (lease {d['epoch']})"
+    ),
     "PipelineFinished": lambda d: f"ended {d['status']} after {d['duration_ms'] / 1000:.1f} s",
     "HaltRequested": lambda d: f"halt: {d['reason']}",
-    "HaltCleared": lambda d: f"goes on, by {d['by']}" + (f": {d['review_resolution']}" if d["review_resolution"] else ""),
+    "HaltCleared": lambda d: (
+        f"goes on, by {d['by']}" + (f": {d['review_resolution']}" if d["review_resolution"] else "")
+    ),
     "VisibilityChanged": lambda d: f"{d['visibility']}, by {d['by']}",
     "PhaseStarted": lambda d: f"{d['phase']} started",
     "PhaseCompleted": _cache,
@@ -48,12 +54,18 @@ _WORDS: dict[str, Any] = {
     "BenchmarkResolved": lambda d: f"{d['benchmark_id']}: {d['why']}",
     "FetchArtifact": lambda d: ", ".join(f"{s['name']} {s['bytes']:,} bytes" for s in d["sources"]),
     "AnalyzeArtifact": lambda d: f"{d['shape']}: {d['why']}",
-    "DatasetTasksArtifact": lambda d: f"{d['count'] if d['selected'] is None else len(d['selected'])} of {d['count']} tasks of {d['subset_id']}",
-    "SetupArtifact": lambda d: f"Python {d['python']}, scoring helpers {d['scoring_version']}"
-    + (f", {', '.join(d['requirements'])}" if d["requirements"] else ""),
+    "DatasetTasksArtifact": lambda d: (
+        f"{d['count'] if d['selected'] is None else len(d['selected'])} of {d['count']} tasks of {d['subset_id']}"
+    ),
+    "SetupArtifact": lambda d: (
+        f"Python {d['python']}, scoring helpers {d['scoring_version']}"
+        + (f", {', '.join(d['requirements'])}" if d["requirements"] else "")
+    ),
     "ModelProxyArtifact": lambda d: d["model"],
     "AtomizeArtifact": lambda d: f"scorer {d['impl_id']}",
-    "MaterializeStarted": lambda d: f"{d['tasks']} tasks × {d['trials']} trials, {d['concurrency']} in flight, {d['mode']}",
+    "MaterializeStarted": lambda d: (
+        f"{d['tasks']} tasks × {d['trials']} trials, {d['concurrency']} in flight, {d['mode']}"
+    ),
     "MaterializeResponse": lambda d: f"task {d['index']} trial {d['trial']} answered",
     "MaterializeTaskResult": _result,
     "MaterializeTaskAggregated": lambda d: f"task {d['index']} {d['outcome']}",

@@ -12,8 +12,15 @@ SCORE_LIMITS = ("task.duration", "task.attempts", "attempt.duration", "attempt.t
 
 
 def comparability_inputs(
-    *, snapshot_digest: str, impl_sha256: str, trials: Mapping[str, Any], limits: Mapping[str, Any], selected: Any,
-    scoring_version: str, scaffold: str = "none", score_policy: str = "errors_outside",
+    *,
+    snapshot_digest: str,
+    impl_sha256: str,
+    trials: Mapping[str, Any],
+    limits: Mapping[str, Any],
+    selected: Any,
+    scoring_version: str,
+    scaffold: str = "none",
+    score_policy: str = "errors_outside",
 ) -> dict[str, Any]:
     """The fields that make the ruler."""
     flat = {f"{level}.{quantity}": v for level, group in limits.items() for quantity, v in (group or {}).items()}

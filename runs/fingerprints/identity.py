@@ -1,4 +1,6 @@
-"""A run's fingerprint and comparability key from its artifacts: one function for the stored and the derived value. Pure."""
+"""A run's fingerprint and comparability key from its artifacts: one function for the stored and the derived value.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,12 @@ def identity_of(
     ruler = None
     if tasks and impl:
         ruler = comparability_inputs(
-            snapshot_digest=tasks["snapshot_digest"], impl_sha256=impl["sha256"], trials=trials, limits=limits,
-            selected=tasks["selected"], scoring_version=(installed or {}).get("scoring_version", ""),
+            snapshot_digest=tasks["snapshot_digest"],
+            impl_sha256=impl["sha256"],
+            trials=trials,
+            limits=limits,
+            selected=tasks["selected"],
+            scoring_version=(installed or {}).get("scoring_version", ""),
         )
     return Identity(
         fingerprint=fingerprint(reduced) if reduced else "",

@@ -1,4 +1,5 @@
-"""Downloads one URL inside the sandbox: `download.py URL DIR MAX_BYTES`. Prints JSON: {name, sha256, bytes, revision} or {error, hint}.
+"""Downloads one URL inside the sandbox: `download.py URL DIR MAX_BYTES`. Prints JSON: {name, sha256, bytes,
+revision} or {error, hint}.
 
 Standard library only. The sandbox's proxy decides what may be reached.
 """
@@ -14,7 +15,7 @@ import urllib.parse
 import urllib.request
 
 
-def main(url, folder, most):
+def main(url: str, folder: str, most: int) -> dict:
     """Fetches to DIR/<name>; never more than `most` bytes."""
     request = urllib.request.Request(url, headers={"User-Agent": "benchwright", "Accept": "*/*"})
     try:
@@ -39,12 +40,21 @@ def main(url, folder, most):
             revision = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
     except urllib.error.HTTPError as e:
         if e.headers.get("X-Benchwright-Egress") == "blocked":
-            return {"error": "the host policy refuses this host", "hint": "Allow the host under Settings, then launch again."}
-        return {"error": "the server answers %d %s" % (e.code, e.reason), "hint": "Check that the address can be opened without signing in."}
+            return {
+                "error": "the host policy refuses this host",
+                "hint": "Allow the host under Settings, then launch again.",
+            }
+        return {
+            "error": "the server answers %d %s" % (e.code, e.reason),
+            "hint": "Check that the address can be opened without signing in.",
+        }
     except urllib.error.URLError as e:
         text = str(e.reason)
         if "403" in text:
-            return {"error": "the host policy refuses this host", "hint": "Allow the host under Settings, then launch again."}
+            return {
+                "error": "the host policy refuses this host",
+                "hint": "Allow the host under Settings, then launch again.",
+            }
         return {"error": "it can't be reached (%s)" % text, "hint": "Check the address, or upload the file instead."}
     except (OSError, http.client.HTTPException, ValueError) as e:
         return {"error": "it can't be read (%s)" % e, "hint": "Check the address, or upload the file instead."}
@@ -53,7 +63,7 @@ def main(url, folder, most):
     return {"name": name, "sha256": digest.hexdigest(), "bytes": size, "revision": revision, "content_type": kind}
 
 
-def _name(url):
+def _name(url: str) -> str:
     last = urllib.parse.unquote(urllib.parse.urlsplit(url).path).rsplit("/", 1)[-1]
     return re.sub(r"[^\w.() -]+", "_", last).strip(". ")[:160] or "download"
 

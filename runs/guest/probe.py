@@ -6,11 +6,13 @@ import urllib.error
 import urllib.request
 
 
-def main(key):
+def main(key: str) -> dict:
     """Asks for one word and says what came back."""
     body = json.dumps({"messages": [{"role": "user", "content": "Reply with the word OK."}]}).encode()
     request = urllib.request.Request(
-        "http://127.0.0.1:4000/v1/chat/completions", body, {"Content-Type": "application/json", "Authorization": "Bearer " + key}
+        "http://127.0.0.1:4000/v1/chat/completions",
+        body,
+        {"Content-Type": "application/json", "Authorization": "Bearer " + key},
     )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:

@@ -24,12 +24,14 @@ def parse_limits(limits: Any, constraints: Any = None) -> tuple[dict[str, dict[s
     if limits is None:
         limits = {}
     if not isinstance(limits, dict):
-        raise LaunchRefused("limits must be an object such as {\"run\": {\"cost\": 5.0}}.", field="limits")
+        raise LaunchRefused('limits must be an object such as {"run": {"cost": 5.0}}.', field="limits")
     for level, group in limits.items():
         base = level.split(":", 1)[0]
         if base not in ENFORCED or (":" in level and base != "phase"):
             raise LaunchRefused(
-                f"There is no limit level {level!r}.", code="limit_unenforceable", field=f"limits.{level}",
+                f"There is no limit level {level!r}.",
+                code="limit_unenforceable",
+                field=f"limits.{level}",
                 hint="Levels: run, phase, phase:<name>, task, attempt.",
             )
         if not isinstance(group, dict):
@@ -39,7 +41,9 @@ def parse_limits(limits: Any, constraints: Any = None) -> tuple[dict[str, dict[s
             if quantity not in ENFORCED[base]:
                 why = "can't be enforced" if quantity in QUANTITIES else "is not a quantity"
                 raise LaunchRefused(
-                    f"{level}.{quantity} {why}.", code="limit_unenforceable", field=key,
+                    f"{level}.{quantity} {why}.",
+                    code="limit_unenforceable",
+                    field=key,
                     hint=f"For {base}: {', '.join(sorted(ENFORCED[base]))}.",
                 )
             out.setdefault(level, {})[quantity] = _number(value, key, whole=quantity in _WHOLE)
@@ -54,8 +58,11 @@ def _older(constraints: Any, out: dict[str, dict[str, float]]) -> int | None:
     known = {"max_cost_cents", "max_duration_ms", "max_tasks"}
     for key in constraints:
         if key not in known:
-            raise LaunchRefused(f"There is no constraint {key!r}.", field=f"constraints.{key}",
-                                hint=f"Known: {', '.join(sorted(known))}.")
+            raise LaunchRefused(
+                f"There is no constraint {key!r}.",
+                field=f"constraints.{key}",
+                hint=f"Known: {', '.join(sorted(known))}.",
+            )
     run = out.setdefault("run", {})
     if "max_cost_cents" in constraints:
         cents = _number(constraints["max_cost_cents"], "constraints.max_cost_cents")

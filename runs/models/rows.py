@@ -6,7 +6,9 @@ from django.db import models
 
 
 class TaskRow(models.Model):
-    """One task of one Materialize invocation. `trials` lists {trial, seq, score, outcome}; `seq` points at the event."""
+    """One task of one Materialize invocation. `trials` lists {trial, seq, score, outcome}; `seq` points at the
+    event.
+    """
 
     pk = models.CompositePrimaryKey("run_id", "invocation", "index")
     run_id = models.UUIDField()

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
 
 from benchwright.lib.ids import uuid7
 from registry.vocabulary import Visibility
 from runs.vocabulary import DisplayStatus, RunStatus, display_status
 
-_MONEY = {"max_digits": 24, "decimal_places": 12, "default": 0}
+
+def _money() -> models.DecimalField[Any, Any]:
+    return models.DecimalField(max_digits=24, decimal_places=12, default=0)
 
 
 class Run(models.Model):
-    """One run. Everything under "projections" is rebuilt from the log by `rebuild_projections`; the rest is frozen at launch.
+    """One run. Everything under "projections" is rebuilt from the log by `rebuild_projections`; the rest is frozen
+    at launch.
 
     `cost_*` are dollars for the calls whose price is known; `unknown_cost_calls` counts the others. There is no `score`
     column: a score is always computed from the counts beside it, with its coverage.
@@ -68,12 +73,12 @@ class Run(models.Model):
     tasks_errored = models.IntegerField(default=0)
     score_sum = models.FloatField(default=0)
     score_squares = models.FloatField(default=0)
-    cost_driver = models.DecimalField(**_MONEY)
-    cost_model = models.DecimalField(**_MONEY)
-    cost_sandbox = models.DecimalField(**_MONEY)
-    cost_narration = models.DecimalField(**_MONEY)
-    cost_judge = models.DecimalField(**_MONEY)
-    cost_proxy_linger = models.DecimalField(**_MONEY)
+    cost_driver = _money()
+    cost_model = _money()
+    cost_sandbox = _money()
+    cost_narration = _money()
+    cost_judge = _money()
+    cost_proxy_linger = _money()
     unknown_cost_calls = models.BigIntegerField(default=0)
     tokens_in = models.BigIntegerField(default=0)
     tokens_out = models.BigIntegerField(default=0)

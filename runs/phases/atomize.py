@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from benchwright.lib.canonical import sha256
 from registry.models import Impl
 from runs.events.types.artifact import AtomizeArtifact
 from runs.phases.base import Done
@@ -19,7 +18,15 @@ def atomize(ctx: Context) -> Done | None:
     pinned = ctx.state.launched["impl_id"]
     if pinned:
         impl = Impl.objects.get(pk=pinned)
-        ctx.emit(AtomizeArtifact(invocation=0, impl_id=impl.id, sha256=impl.impl_fingerprint, source=impl.source,
-                                 proof=impl.proof, origin="pinned"))
+        ctx.emit(
+            AtomizeArtifact(
+                invocation=0,
+                impl_id=impl.id,
+                sha256=impl.impl_fingerprint,
+                source=impl.source,
+                proof=impl.proof,
+                origin="pinned",
+            )
+        )
         return None
     return None

@@ -22,6 +22,7 @@ from sandboxes.backends.base import Exec, Network, Sandbox
 from sandboxes.errors import ExecNotFound, SandboxLost
 from sandboxes.model_proxy.config import litellm_yaml, read_route
 from sandboxes.model_proxy.keys import make_key
+from sandboxes.model_proxy.providers import provider_of
 from sandboxes.models import ProviderSecret
 from sandboxes.policy import network_to
 from sandboxes.vocabulary import Role
@@ -30,14 +31,6 @@ GATEWAY = "gateway"
 READY_SECONDS = 60
 PROBE_INDEX = -1
 CONFIG, REFERENCES = "/workspace/gateway.json", "/workspace/references.jsonl"
-
-# Where LiteLLM's providers live: a proxy sandbox may reach its own provider and nothing else.
-PROVIDER_HOSTS = {
-    "openai": "api.openai.com", "anthropic": "api.anthropic.com", "openrouter": "openrouter.ai",
-    "gemini": "generativelanguage.googleapis.com", "groq": "api.groq.com", "mistral": "api.mistral.ai",
-    "deepseek": "api.deepseek.com", "together_ai": "api.together.xyz", "fireworks_ai": "api.fireworks.ai",
-    "xai": "api.x.ai", "cohere": "api.cohere.com", "perplexity": "api.perplexity.ai",
-}
 
 
 def attach(ctx: Context) -> Done | None:
@@ -49,8 +42,11 @@ def attach(ctx: Context) -> Done | None:
     work, _ = connect(ctx)
     if ctx.run.model["source"] != ModelSource.CONTROL:
         _prove_live(ctx, work)
-    ctx.emit(ModelProxyArtifact(model=ctx.run.model["identifier"], config=litellm_yaml(read_route(route)),
-                                mode=ctx.run.model["source"]))
+    ctx.emit(
+        ModelProxyArtifact(
+            model=ctx.run.model["identifier"], config=litellm_yaml(read_route(route)), mode=ctx.run.model["source"]
+        )
+    )
     return Done()
 
 
@@ -81,7 +77,9 @@ def connect(ctx: Context) -> tuple[Sandbox, Exec]:
 def _start_gateway(ctx: Context, proxy: Sandbox) -> Exec:
     route = _route(ctx, with_key=True)
     config: dict[str, Any] = {
-        "run": str(ctx.run.pk), "secret": bytes(ctx.run.key_secret).hex(), "route": route,
+        "run": str(ctx.run.pk),
+        "secret": bytes(ctx.run.key_secret).hex(),
+        "route": route,
         "max_concurrency": ctx.run.concurrency,
     }
     if route["kind"] == "control":
@@ -109,8 +107,11 @@ def _references(ctx: Context) -> Iterator[str]:
     for index, task in enumerate(snapshot_rows(snapshot_of(ctx))):
         reference = task.get("reference")
         if oracle and not reference:
-            raise PhaseFailed(f"control/oracle has nothing to answer for row {index}: the dataset has no reference there.",
-                              code="no_reference", hint="Use another model.")
+            raise PhaseFailed(
+                f"control/oracle has nothing to answer for row {index}: the dataset has no reference there.",
+                code="no_reference",
+                hint="Use another model.",
+            )
         yield canonical({"index": index, "reference": reference, "choices": task.get("choices")})
 
 
@@ -118,10 +119,15 @@ def _route(ctx: Context, *, with_key: bool) -> dict[str, Any]:
     model = ctx.run.model
     source = model["source"]
     if source == ModelSource.CONTROL:
-        return {"kind": "control", "model": model["identifier"], "control": model["identifier"].split("/", 1)[1],
-                "seed": model.get("seed", 0)}
+        return {
+            "kind": "control",
+            "model": model["identifier"],
+            "control": model["identifier"].split("/", 1)[1],
+            "seed": model.get("seed", 0),
+        }
     route: dict[str, Any] = {
-        "kind": "endpoint" if source == ModelSource.ENDPOINT else "litellm", "model": model["identifier"],
+        "kind": "endpoint" if source == ModelSource.ENDPOINT else "litellm",
+        "model": model["identifier"],
         "params": model.get("params", {}),
     }
     if model.get("base_url"):
@@ -138,13 +144,15 @@ def _key(ctx: Context) -> str | None:
     if secret is not None:
         value = secret.open()
         if value is None:
-            raise PhaseFailed("The key given with this launch can no longer be read: the installation's secret has changed.",
-                              code="secret_unreadable", hint="Launch again with the key.")
+            raise PhaseFailed(
+                "The key given with this launch can no longer be read: the installation's secret has changed.",
+                code="secret_unreadable",
+                hint="Launch again with the key.",
+            )
         return value
-    from runs.actions.launch import PROVIDER_KEYS
-
     if ctx.run.model["source"] == ModelSource.LITELLM:
-        return os.environ.get(PROVIDER_KEYS.get(ctx.run.model["identifier"].split("/", 1)[0], ""))
+        provider = provider_of(ctx.run.model["identifier"])
+        return os.environ.get(provider.key_variable) if provider else None
     return None
 
 
@@ -155,11 +163,14 @@ def _network(ctx: Context) -> Network:
     if model.get("base_url"):
         parts = urlsplit(model["base_url"])
         return network_to(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
-    host = PROVIDER_HOSTS.get(model["identifier"].split("/", 1)[0])
-    if host is None:
-        raise PhaseFailed(f"Benchwright does not know where {model['identifier']!r} is served.", code="provider_unknown",
-                          hint="Give model.base_url with the launch.")
-    return network_to(host, 443)
+    provider = provider_of(model["identifier"])
+    if provider is None:
+        raise PhaseFailed(
+            f"Benchwright does not know where {model['identifier']!r} is served.",
+            code="provider_unknown",
+            hint="Give model.base_url with the launch.",
+        )
+    return network_to(provider.host, 443)
 
 
 def _prove_live(ctx: Context, work: Sandbox) -> None:
@@ -179,6 +190,11 @@ def _prove_live(ctx: Context, work: Sandbox) -> None:
         "rate_limited": "The provider limits this key. Try again later.",
     }
     raise PhaseFailed(
-        f"The model did not answer: {answer.get('message') or done.stderr.decode(errors='replace')[-300:] or 'no answer'}",
-        code=kind, hint=hints.get(kind, "See the message; the run can be launched again."),
+        f"The model did not answer: {answer.get('message') or _tail(done.stderr) or 'nothing came back'}",
+        code=kind,
+        hint=hints.get(kind, "See the message; the run can be launched again."),
     )
+
+
+def _tail(text: bytes) -> str:
+    return text.decode(errors="replace").strip()[-300:]

@@ -52,8 +52,11 @@ def put_sources(ctx: Context, box: Sandbox, listed: list[dict[str, Any]]) -> lis
             continue
         data = get_blob(item["sha256"])
         if data is None:
-            raise PhaseFailed(f"The file {item['name']} is no longer stored.", code="source_expired",
-                              hint="Upload it again and launch with the new file.")
+            raise PhaseFailed(
+                f"The file {item['name']} is no longer stored.",
+                code="source_expired",
+                hint="Upload it again and launch with the new file.",
+            )
         box.write(f"{SOURCE_DIR}/{item['name']}", data)
         out.append({"name": item["name"], "sha256": item["sha256"], "bytes": len(data)})
     return out
@@ -62,7 +65,15 @@ def put_sources(ctx: Context, box: Sandbox, listed: list[dict[str, Any]]) -> lis
 def _download(ctx: Context, box: Sandbox, url: str) -> dict[str, Any]:
     """Downloads inside the sandbox: what the URL serves is as untrusted as the policy says its host is."""
     done = box.run(
-        ["/bin/sh", "-c", 'exec "$BW_PYTHON" -I /opt/benchwright/guest/download.py "$@"', "download", url, SOURCE_DIR, str(DOWNLOAD_BYTES)],
+        [
+            "/bin/sh",
+            "-c",
+            'exec "$BW_PYTHON" -I /opt/benchwright/guest/download.py "$@"',
+            "download",
+            url,
+            SOURCE_DIR,
+            str(DOWNLOAD_BYTES),
+        ],
         timeout=DOWNLOAD_SECONDS,
     )
     try:
@@ -70,7 +81,12 @@ def _download(ctx: Context, box: Sandbox, url: str) -> dict[str, Any]:
     except ValueError:
         answer = {}
     if done.code != 0 or "sha256" not in answer:
-        why = answer.get("error") or ("it took too long" if done.timed_out else done.stderr.decode(errors="replace")[-400:])
-        raise PhaseFailed(f"{url} could not be fetched: {why}.", code="source_unreachable",
-                          hint=answer.get("hint") or "Check the address, or upload the file instead.")
+        why = answer.get("error") or (
+            "it took too long" if done.timed_out else done.stderr.decode(errors="replace")[-400:]
+        )
+        raise PhaseFailed(
+            f"{url} could not be fetched: {why}.",
+            code="source_unreachable",
+            hint=answer.get("hint") or "Check the address, or upload the file instead.",
+        )
     return {**answer, "url": url, "here": box.id}

@@ -19,8 +19,15 @@ def find(ctx: Context) -> Done | None:
     if ctx.run.mode != Mode.NATURAL_LANGUAGE:
         if "BenchmarkResolved" not in ctx.state.artifacts:
             benchmark = Benchmark.objects.get(pk=launched["benchmark_id"])
-            ctx.emit(BenchmarkResolved(benchmark_id=benchmark.id, subset=launched["subset_id"], impl_id=launched["impl_id"],
-                                       source=benchmark.source, why="named by the launch"))
+            ctx.emit(
+                BenchmarkResolved(
+                    benchmark_id=benchmark.id,
+                    subset=launched["subset_id"],
+                    impl_id=launched["impl_id"],
+                    source=benchmark.source,
+                    why="named by the launch",
+                )
+            )
         return None
     if "BenchmarkResolved" in ctx.state.artifacts:
         return Done()
@@ -42,8 +49,13 @@ def find(ctx: Context) -> Done | None:
         )
     benchmark = found[0]
     others = f" (also possible: {', '.join(b.id for b in found[1:])})" if found[1:] else ""
-    ctx.emit(BenchmarkResolved(benchmark_id=benchmark.id, source=benchmark.source,
-                               why=f"its name and description share the most words with the prompt{others}"))
+    ctx.emit(
+        BenchmarkResolved(
+            benchmark_id=benchmark.id,
+            source=benchmark.source,
+            why=f"its name and description share the most words with the prompt{others}",
+        )
+    )
     return Done()
 
 

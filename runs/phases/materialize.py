@@ -25,7 +25,9 @@ from sandboxes.errors import ExecNotFound, SandboxLost
 from sandboxes.model_proxy.keys import make_key
 
 MAX_GUESTS = 20  # times the runner inside may end early before the run is given up
-ATTEMPTS_PER_GUEST = 100  # each new runner numbers its attempts on from here, so that calls are never taken for another's
+ATTEMPTS_PER_GUEST = (
+    100  # each new runner numbers its attempts on from here, so that calls are never taken for another's
+)
 
 
 def materialize(ctx: Context) -> Done | None:
@@ -38,8 +40,15 @@ def materialize(ctx: Context) -> Done | None:
     else:
         ctx.start(Phase.MATERIALIZE)
         invocation = ctx.state.invocation + 1
-        ctx.emit(MaterializeStarted(invocation=invocation, mode=scorer_mode(ctx.run.harness, ctx.run.backend), tasks=len(indices),
-                                    trials=trials["plan"]["k"], concurrency=ctx.run.concurrency))
+        ctx.emit(
+            MaterializeStarted(
+                invocation=invocation,
+                mode=scorer_mode(ctx.run.harness, ctx.run.backend),
+                tasks=len(indices),
+                trials=trials["plan"]["k"],
+                concurrency=ctx.run.concurrency,
+            )
+        )
     plan = _plan(ctx, invocation, set(indices))
     sweep = Sweep(plan, ctx.emit, ctx.stop_if_halted)
     for _ in range(MAX_GUESTS):
@@ -53,14 +62,19 @@ def materialize(ctx: Context) -> Done | None:
             for live in list(ctx.state.sandboxes.values()):
                 _check_alive(ctx, live.id)
     else:
-        raise PhaseFailed(f"The runner inside the sandbox ended {MAX_GUESTS} times with tasks left.", code="runner_failed",
-                          hint="See the scorer's log; memory is the usual reason.")
+        raise PhaseFailed(
+            f"The runner inside the sandbox ended {MAX_GUESTS} times with tasks left.",
+            code="runner_failed",
+            hint="See the scorer's log; memory is the usual reason.",
+        )
     sweep.finish_aggregates()
     return Done()
 
 
 def _plan(ctx: Context, invocation: int, indices: set[int]) -> Plan:
-    """What the log says is settled; a dead worker's results count, its unwritten ones are read from the sandbox again."""
+    """What the log says is settled; a dead worker's results count, its unwritten ones are read from the sandbox
+    again.
+    """
     plan = Plan(invocation, indices, ctx.run.trials_config["plan"]["k"], ctx.run.trials_config["aggregator"])
     kinds = ("MaterializeTaskResult", "MaterializeTaskAggregated", "MaterializeResponse")
     for row in read(ctx.run.pk, types=kinds):
@@ -70,14 +84,22 @@ def _plan(ctx: Context, invocation: int, indices: set[int]) -> Plan:
         if row.type == "MaterializeTaskResult":
             key = (data["index"], data["trial"])
             plan.responses.pop(key, None)
-            plan.settled[key] = {"trial": data["trial"], "score": data["score"], "outcome": data["outcome"],
-                                 "meta": unfold_body(data["score_meta"]) or {}, "extracted": unfold_body(data["extracted"])}
+            plan.settled[key] = {
+                "trial": data["trial"],
+                "score": data["score"],
+                "outcome": data["outcome"],
+                "meta": unfold_body(data["score_meta"]) or {},
+                "extracted": unfold_body(data["extracted"]),
+            }
         elif row.type == "MaterializeTaskAggregated":
             plan.aggregated.add(data["index"])
         else:
             plan.responses[(data["index"], data["trial"])] = {
-                "attempt": data["attempt"], "prompt": unfold_body(data["prompt"]), "response": unfold_body(data["response"]),
-                "finish_reason": data["finish_reason"], "latency_ms": data["latency_ms"],
+                "attempt": data["attempt"],
+                "prompt": unfold_body(data["prompt"]),
+                "response": unfold_body(data["response"]),
+                "finish_reason": data["finish_reason"],
+                "latency_ms": data["latency_ms"],
             }
     return plan
 
@@ -134,7 +156,9 @@ def _start(ctx: Context, plan: Plan, work: Sandbox, number: int) -> Exec:
     lines = []
     for index, trial in plan.left:
         line: dict[str, Any] = {
-            "index": index, "trial": trial, "row": rows[index],
+            "index": index,
+            "trial": trial,
+            "row": rows[index],
             "keys": [make_key(secret, run, plan.invocation, index, trial, base + a) for a in range(1, attempts + 4)],
         }
         if (stored := plan.responses.get((index, trial))) is not None:
@@ -144,9 +168,16 @@ def _start(ctx: Context, plan: Plan, work: Sandbox, number: int) -> Exec:
     work.write(IMPL_PATH, ctx.state.artifacts["AtomizeArtifact"]["source"].encode())
     attempt_seconds = ctx.run.limits.get("attempt", {}).get("duration", 600)
     job = {
-        "impl": IMPL_PATH, "tasks": f"{folder}/tasks.jsonl", "concurrency": ctx.run.concurrency,
-        "base_url": "http://127.0.0.1:4000/v1", "attempt_seconds": attempt_seconds, "score_seconds": 60, "memory_mb": 900,
-        "invocation": plan.invocation, "max_attempts": attempts, "path": ["/opt/benchwright", SITE],
+        "impl": IMPL_PATH,
+        "tasks": f"{folder}/tasks.jsonl",
+        "concurrency": ctx.run.concurrency,
+        "base_url": "http://127.0.0.1:4000/v1",
+        "attempt_seconds": attempt_seconds,
+        "score_seconds": 60,
+        "memory_mb": 900,
+        "invocation": plan.invocation,
+        "max_attempts": attempts,
+        "path": ["/opt/benchwright", SITE],
     }
     work.write(f"{folder}/job.json", json.dumps(job).encode())
     return work.start(

@@ -14,15 +14,22 @@ from runs.pipeline.context import Context
 def snapshot_of(ctx: Context) -> SubsetSnapshot:
     """The snapshot that this run's DatasetTasksArtifact froze. A later append to the subset doesn't move it."""
     tasks = ctx.state.artifacts["DatasetTasksArtifact"]
-    return SubsetSnapshot.objects.select_related("subset").get(subset_id=tasks["subset_id"], digest=tasks["snapshot_digest"])
+    return SubsetSnapshot.objects.select_related("subset").get(
+        subset_id=tasks["subset_id"], digest=tasks["snapshot_digest"]
+    )
 
 
 def freeze(subset: Subset, sample: dict[str, Any], *, origin: str = "own") -> DatasetTasksArtifact:
     """The artifact for this subset's current snapshot and the launch's sample."""
     if subset.snapshot is None:
         raise PhaseFailed(f"{subset.id} has no tasks yet.", code="no_tasks")
-    return DatasetTasksArtifact(subset_id=subset.id, snapshot_digest=subset.snapshot.digest, count=subset.snapshot.count,
-                                selected=select(subset.snapshot.count, sample), origin=origin)
+    return DatasetTasksArtifact(
+        subset_id=subset.id,
+        snapshot_digest=subset.snapshot.digest,
+        count=subset.snapshot.count,
+        selected=select(subset.snapshot.count, sample),
+        origin=origin,
+    )
 
 
 def select(count: int, sample: dict[str, Any]) -> list[int] | None:

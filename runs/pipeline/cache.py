@@ -36,8 +36,12 @@ def record(ctx: Context, phase: str, outcome: Done, seq: int) -> None:
     if outcome.cell is None or outcome.cache_hit is not None or outcome.artifact is None:
         return
     PhaseCell.objects.create(
-        phase=phase, input_hash=outcome.cell, account_id=ctx.run.account_id, run=ctx.run,
-        seq=ctx.state.artifact_seqs[outcome.artifact], snapshot_id=ctx.state.snapshots.get(phase, ""),
+        phase=phase,
+        input_hash=outcome.cell,
+        account_id=ctx.run.account_id,
+        run=ctx.run,
+        seq=ctx.state.artifact_seqs[outcome.artifact],
+        snapshot_id=ctx.state.snapshots.get(phase, ""),
     )
 
 

@@ -138,21 +138,43 @@ class Context:
         if sandbox_id in self.state.sandboxes:
             self.emit(SandboxKilled(sandbox_id=sandbox_id, duration_ms=0.0, reason="lost"))
         if self.state.restores > MAX_RESTORES:
-            raise PhaseFailed("The sandbox was lost again and again.", code="sandbox_lost",
-                              hint="See the sandbox daemon's log; the run can be launched again.")
+            raise PhaseFailed(
+                "The sandbox was lost again and again.",
+                code="sandbox_lost",
+                hint="See the sandbox daemon's log; the run can be launched again.",
+            )
 
-    def create(self, role: Role, *, network: Network, snapshot: str | None = None, model_port: bool = False,
-               size: Size | None = None) -> Sandbox:
+    def create(
+        self,
+        role: Role,
+        *,
+        network: Network,
+        snapshot: str | None = None,
+        model_port: bool = False,
+        size: Size | None = None,
+    ) -> Sandbox:
         """A new sandbox, in the log before anything runs in it."""
         size = size or Size()
         box = self.backend.create(
-            role=role, labels={"benchwright_role": role.value, "benchwright_run": str(self.run.pk)}, size=size,
-            network=network, snapshot=snapshot, deadline_s=SANDBOX_DEADLINE_S, model_port=model_port,
+            role=role,
+            labels={"benchwright_role": role.value, "benchwright_run": str(self.run.pk)},
+            size=size,
+            network=network,
+            snapshot=snapshot,
+            deadline_s=SANDBOX_DEADLINE_S,
+            model_port=model_port,
         )
         self._boxes[role] = box
         self._born[box.id] = time.time()
-        self.emit(SandboxCreated(sandbox_id=box.id, backend=box.backend, size=asdict(size), snapshot_id=snapshot,
-                                 metadata={"benchwright_role": role.value}))
+        self.emit(
+            SandboxCreated(
+                sandbox_id=box.id,
+                backend=box.backend,
+                size=asdict(size),
+                snapshot_id=snapshot,
+                metadata={"benchwright_role": role.value},
+            )
+        )
         return box
 
     def save(self, box: Sandbox, phase: str) -> str:
@@ -178,7 +200,11 @@ class Context:
             self._boxes.pop(live.role, None)
             cost = sandbox_cost(live.backend, duration)
             usage = Usage(pays="sandbox", cost_usd=text(cost))
-            self.emit(SandboxKilled(sandbox_id=live.id, duration_ms=duration * 1000, reason="lost" if lost else reason, usage=usage))
+            self.emit(
+                SandboxKilled(
+                    sandbox_id=live.id, duration_ms=duration * 1000, reason="lost" if lost else reason, usage=usage
+                )
+            )
 
     def _refusals(self, box: Sandbox) -> None:
         from sandboxes.actions import record_refusals
@@ -201,5 +227,3 @@ def _builtins(event: Event) -> dict[str, Any]:
 def events_of(run: Run, kinds: Sequence[str]) -> list[dict[str, Any]]:
     """The data of all events of these types."""
     return [row.data for row in read(run.pk, types=kinds)]
-
-

@@ -62,8 +62,13 @@ def _work(ctx: Context) -> None:
         _fail(ctx, e.code, e.message, e.hint, None)
     except Exception as e:
         log.exception("run %s failed", ctx.run.pk)
-        _fail(ctx, type(e).__name__, str(e) or type(e).__name__, "This is a fault of Benchwright, not of your run.",
-              traceback.format_exc(limit=12))
+        _fail(
+            ctx,
+            type(e).__name__,
+            str(e) or type(e).__name__,
+            "This is a fault of Benchwright, not of your run.",
+            traceback.format_exc(limit=12),
+        )
 
 
 def _phase(ctx: Context, phase: str, work: Work) -> None:
@@ -102,4 +107,3 @@ def _fail(ctx: Context, kind: str, detail: str, hint: str | None, stack: str | N
     seal_identity(ctx)
     age = (time.time() - ctx.run.created_at.timestamp()) * 1000
     ctx.emit(PipelineFinished(status=RunStatus.ERROR.value, duration_ms=round(age, 1)))
-

@@ -11,5 +11,7 @@ def seal_identity(ctx: Context) -> None:
     """Writes what the artifacts say onto the run's row. Before the end these columns are empty."""
     found = identity_of(ctx.state.ordered, trials=ctx.run.trials_config, limits=ctx.run.limits)
     Run.objects.filter(pk=ctx.run.pk, lease_epoch=ctx.lease.epoch).update(
-        fingerprint=found.fingerprint[:12], fingerprint_sha256=found.fingerprint, comparability_key=found.comparability_key
+        fingerprint=found.fingerprint[:12],
+        fingerprint_sha256=found.fingerprint,
+        comparability_key=found.comparability_key,
     )

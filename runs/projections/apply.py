@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -27,23 +27,32 @@ def project(cursor: CursorWrapper, run_id: UUID, rows: Sequence[Row], at: dateti
         match kind:
             case "MaterializeTaskResult":
                 task = tasks.setdefault((data["invocation"], data["index"]), {"trials": []})
-                task["trials"].append({"trial": data["trial"], "seq": seq, "score": data["score"], "outcome": data["outcome"]})
+                task["trials"].append(
+                    {"trial": data["trial"], "seq": seq, "score": data["score"], "outcome": data["outcome"]}
+                )
                 task["latency"] = data["latency_ms"]
             case "MaterializeTaskAggregated":
                 task = tasks.setdefault((data["invocation"], data["index"]), {"trials": []})
                 task["outcome"], task["score"] = data["outcome"], data["score"]
             case "SandboxCreated":
                 cursor.execute(
-                    "INSERT INTO sandboxes (id, run_id, role, backend, size, created_at, reason) VALUES (%s,%s,%s,%s,%s,%s,'')"
-                    " ON CONFLICT (id) DO NOTHING",
-                    [data["sandbox_id"], run_id, data["metadata"].get("benchwright_role", ""), data["backend"],
-                     json.dumps(data["size"]), at],
+                    "INSERT INTO sandboxes (id, run_id, role, backend, size, created_at, reason)"
+                    " VALUES (%s,%s,%s,%s,%s,%s,'') ON CONFLICT (id) DO NOTHING",
+                    [
+                        data["sandbox_id"],
+                        run_id,
+                        data["metadata"].get("benchwright_role", ""),
+                        data["backend"],
+                        json.dumps(data["size"]),
+                        at,
+                    ],
                 )
             case "SandboxKilled":
                 cost = (data["usage"] or {}).get("cost_usd")
                 cursor.execute(
-                    "UPDATE sandboxes SET killed_at = created_at + %s, reason = %s, cost_usd = %s WHERE id = %s",
-                    [timedelta(milliseconds=data["duration_ms"]), data["reason"][:200], cost, data["sandbox_id"]],
+                    "UPDATE sandboxes SET killed_at = created_at + %s * interval '1 millisecond',"
+                    " reason = %s, cost_usd = %s WHERE id = %s",
+                    [data["duration_ms"], data["reason"][:200], cost, data["sandbox_id"]],
                 )
             case "SnapshotCreated":
                 cursor.execute(
@@ -54,8 +63,15 @@ def project(cursor: CursorWrapper, run_id: UUID, rows: Sequence[Row], at: dateti
             case _:
                 _run_fields(kind, data, fields, at)
         if kind == "MaterializeStarted":
-            fields.update(invocation=data["invocation"], tasks_selected=data["tasks"], tasks_passed=0, tasks_failed=0,
-                          tasks_errored=0, score_sum=0.0, score_squares=0.0)
+            fields.update(
+                invocation=data["invocation"],
+                tasks_selected=data["tasks"],
+                tasks_passed=0,
+                tasks_failed=0,
+                tasks_errored=0,
+                score_sum=0.0,
+                score_squares=0.0,
+            )
     if fields:
         assignments = ", ".join(f"{name} = %s" for name in fields)
         cursor.execute(f"UPDATE traces SET {assignments} WHERE id = %s", [*fields.values(), run_id])
@@ -80,8 +96,10 @@ def _run_fields(kind: str, data: dict[str, Any], fields: dict[str, Any], at: dat
         case "BenchmarkResolved":
             fields["benchmark_id"] = data["benchmark_id"]
         case "DatasetTasksArtifact":
-            fields.update(subset_id=data["subset_id"], tasks_selected=len(data["selected"]) if data["selected"] is not None
-                          else data["count"])
+            fields.update(
+                subset_id=data["subset_id"],
+                tasks_selected=len(data["selected"]) if data["selected"] is not None else data["count"],
+            )
         case "AtomizeArtifact":
             fields["impl_id"] = data["impl_id"]
 
@@ -103,9 +121,13 @@ def _tasks(cursor: CursorWrapper, run_id: UUID, tasks: dict[tuple[int, int], dic
           trials = t.trials || EXCLUDED.trials, latency_ms = coalesce(EXCLUDED.latency_ms, t.latency_ms)
         """,
         [
-            [k[0] for k in keys], [k[1] for k in keys], [v.get("outcome") for v in values],
-            [v.get("score") for v in values], [json.dumps(v["trials"]) for v in values],
-            [v.get("latency") for v in values], run_id,
+            [k[0] for k in keys],
+            [k[1] for k in keys],
+            [v.get("outcome") for v in values],
+            [v.get("score") for v in values],
+            [json.dumps(v["trials"]) for v in values],
+            [v.get("latency") for v in values],
+            run_id,
         ],
     )
     settled = [v for v in values if "outcome" in v]
@@ -113,9 +135,14 @@ def _tasks(cursor: CursorWrapper, run_id: UUID, tasks: dict[tuple[int, int], dic
         scores = [v["score"] for v in settled if v["score"] is not None]
         cursor.execute(
             "UPDATE traces SET tasks_passed = tasks_passed + %s, tasks_failed = tasks_failed + %s,"
-            " tasks_errored = tasks_errored + %s, score_sum = score_sum + %s, score_squares = score_squares + %s WHERE id = %s",
+            " tasks_errored = tasks_errored + %s, score_sum = score_sum + %s, score_squares = score_squares + %s"
+            " WHERE id = %s",
             [
-                sum(v["outcome"] == Outcome.PASS for v in settled), sum(v["outcome"] == Outcome.FAIL for v in settled),
-                sum(v["outcome"] == Outcome.ERR for v in settled), sum(scores), sum(s * s for s in scores), run_id,
+                sum(v["outcome"] == Outcome.PASS for v in settled),
+                sum(v["outcome"] == Outcome.FAIL for v in settled),
+                sum(v["outcome"] == Outcome.ERR for v in settled),
+                sum(scores),
+                sum(s * s for s in scores),
+                run_id,
             ],
         )

@@ -11,9 +11,12 @@ from runs.vocabulary import Phase
 
 
 class _Row(Protocol):
-    type: str
-    data: dict[str, Any]
-    at: datetime
+    @property
+    def type(self) -> str: ...
+    @property
+    def data(self) -> dict[str, Any]: ...
+    @property
+    def at(self) -> datetime: ...
 
 
 class _Halting(Protocol):

@@ -16,18 +16,58 @@ from runs.models import Run, SandboxRow, SnapshotRow, TaskRow
 from runs.projections.apply import project
 
 PROJECTED = (
-    "status", "halted", "halt_reason", "phase", "invocation", "benchmark_id", "subset_id", "impl_id", "visibility",
-    "tasks_selected", "tasks_passed", "tasks_failed", "tasks_errored", "score_sum", "score_squares", "cost_driver", "cost_model",
-    "cost_sandbox", "cost_narration", "cost_judge", "cost_proxy_linger", "unknown_cost_calls", "tokens_in", "tokens_out",
-    "requests", "finished_at",
+    "status",
+    "halted",
+    "halt_reason",
+    "phase",
+    "invocation",
+    "benchmark_id",
+    "subset_id",
+    "impl_id",
+    "visibility",
+    "tasks_selected",
+    "tasks_passed",
+    "tasks_failed",
+    "tasks_errored",
+    "score_sum",
+    "score_squares",
+    "cost_driver",
+    "cost_model",
+    "cost_sandbox",
+    "cost_narration",
+    "cost_judge",
+    "cost_proxy_linger",
+    "unknown_cost_calls",
+    "tokens_in",
+    "tokens_out",
+    "requests",
+    "finished_at",
 )
 _FRESH: dict[str, Any] = {
-    "status": "running", "halted": False, "halt_reason": "", "phase": "", "invocation": 0, "benchmark_id": None,
-    "subset_id": None, "impl_id": None, "tasks_selected": None, "tasks_passed": 0, "tasks_failed": 0, "tasks_errored": 0,
-    "score_sum": 0.0, "score_squares": 0.0, "finished_at": None,
+    "status": "running",
+    "halted": False,
+    "halt_reason": "",
+    "phase": "",
+    "invocation": 0,
+    "benchmark_id": None,
+    "subset_id": None,
+    "impl_id": None,
+    "tasks_selected": None,
+    "tasks_passed": 0,
+    "tasks_failed": 0,
+    "tasks_errored": 0,
+    "score_sum": 0.0,
+    "score_squares": 0.0,
+    "finished_at": None,
 }
-_COLUMN = {"driver": "cost_driver", "model": "cost_model", "sandbox": "cost_sandbox", "narration": "cost_narration",
-           "judge": "cost_judge", "proxy_linger": "cost_proxy_linger"}
+_COLUMN = {
+    "driver": "cost_driver",
+    "model": "cost_model",
+    "sandbox": "cost_sandbox",
+    "narration": "cost_narration",
+    "judge": "cost_judge",
+    "proxy_linger": "cost_proxy_linger",
+}
 
 
 @transaction.atomic
@@ -37,7 +77,9 @@ def rebuild(run: Run) -> None:
     for model in (TaskRow, SandboxRow, SnapshotRow):
         model.objects.filter(run_id=run.pk).delete()
     fresh = dict(_FRESH)
-    fresh.update(dict.fromkeys(_COLUMN.values(), Decimal(0)), unknown_cost_calls=0, tokens_in=0, tokens_out=0, requests=0)
+    fresh.update(
+        dict.fromkeys(_COLUMN.values(), Decimal(0)), unknown_cost_calls=0, tokens_in=0, tokens_out=0, requests=0
+    )
     Run.objects.filter(pk=run.pk).update(**fresh)
     sums: dict[str, Any] = {name: Decimal(0) for name in _COLUMN.values()}
     counts = dict.fromkeys(("unknown_cost_calls", "tokens_in", "tokens_out", "requests"), 0)
@@ -60,8 +102,11 @@ def rebuild(run: Run) -> None:
     row_now = Run.objects.get(pk=run.pk)
     if row_now.status != "running":
         identity = identity_of(artifacts, trials=run.trials_config, limits=run.limits)
-        update.update(fingerprint=identity.fingerprint[:12], fingerprint_sha256=identity.fingerprint,
-                      comparability_key=identity.comparability_key)
+        update.update(
+            fingerprint=identity.fingerprint[:12],
+            fingerprint_sha256=identity.fingerprint,
+            comparability_key=identity.comparability_key,
+        )
     Run.objects.filter(pk=run.pk).update(**update)
 
 
@@ -71,8 +116,12 @@ def _add_usage(usage: Any, sums: dict[str, Any], counts: dict[str, int]) -> None
     column = _COLUMN.get(usage.get("pays", ""))
     if column:
         sums[column] += usd(usage.get("cost_usd")) or Decimal(0)
-    for name, key in (("unknown_cost_calls", "unknown_cost_calls"), ("tokens_in", "input"), ("tokens_out", "output"),
-                      ("requests", "requests")):
+    for name, key in (
+        ("unknown_cost_calls", "unknown_cost_calls"),
+        ("tokens_in", "input"),
+        ("tokens_out", "output"),
+        ("requests", "requests"),
+    ):
         counts[name] += usage.get(key) or 0
 
 
@@ -104,8 +153,15 @@ def _brief(value: Any) -> str:
 def _picture(run: Run) -> dict[str, Any]:
     row = Run.objects.get(pk=run.pk)
     out = {name: getattr(row, name) for name in (*PROJECTED, "fingerprint", "fingerprint_sha256", "comparability_key")}
-    out["tasks"] = list(TaskRow.objects.filter(run_id=run.pk).order_by("invocation", "index")
-                        .values_list("invocation", "index", "outcome", "score", "trials"))
-    out["sandboxes"] = list(SandboxRow.objects.filter(run_id=run.pk).order_by("id").values_list("id", "role", "killed_at", "cost_usd"))
-    out["snapshots"] = list(SnapshotRow.objects.filter(run_id=run.pk).order_by("id").values_list("id", "phase", "digest"))
+    out["tasks"] = list(
+        TaskRow.objects.filter(run_id=run.pk)
+        .order_by("invocation", "index")
+        .values_list("invocation", "index", "outcome", "score", "trials")
+    )
+    out["sandboxes"] = list(
+        SandboxRow.objects.filter(run_id=run.pk).order_by("id").values_list("id", "role", "killed_at", "cost_usd")
+    )
+    out["snapshots"] = list(
+        SnapshotRow.objects.filter(run_id=run.pk).order_by("id").values_list("id", "phase", "digest")
+    )
     return out

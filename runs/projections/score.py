@@ -32,7 +32,9 @@ class ScoreView:
     method: str
 
 
-def score_view(*, passed: int, failed: int, errored: int, selected: int, total: float, squares: float) -> ScoreView | None:
+def score_view(
+    *, passed: int, failed: int, errored: int, selected: int, total: float, squares: float
+) -> ScoreView | None:
     """None before any task is settled. `total`, `squares`: sums of the task scores and of their squares."""
     n, settled = passed + failed, passed + failed + errored
     if not settled:
@@ -46,7 +48,18 @@ def score_view(*, passed: int, failed: int, errored: int, selected: int, total: 
             variance = max(0.0, (squares - n * mean * mean) / (n - 1))
             stderr = math.sqrt(variance / n)
     return ScoreView(
-        accuracy=accuracy, low=low, high=high, n=n, passed=passed, failed=failed, errored=errored, mean=mean, stderr=stderr,
-        coverage=settled / selected if selected else None, band_low=passed / settled, band_high=(passed + errored) / settled,
-        policy="errors are outside the denominator", method="Wilson 95 %",
+        accuracy=accuracy,
+        low=low,
+        high=high,
+        n=n,
+        passed=passed,
+        failed=failed,
+        errored=errored,
+        mean=mean,
+        stderr=stderr,
+        coverage=settled / selected if selected else None,
+        band_low=passed / settled,
+        band_high=(passed + errored) / settled,
+        policy="errors are outside the denominator",
+        method="Wilson 95 %",
     )

@@ -22,9 +22,23 @@ from sandboxes.models import BlockedHost
 
 # What tells the story of a run; the per-task events are counted on the row.
 STORY = (
-    "RunLaunched", "PipelineStarted", "PipelineFinished", "PhaseStarted", "PhaseCompleted", "PhaseFailed", "PhaseRestarted",
-    "HaltRequested", "HaltCleared", "MaterializeStarted", "FetchArtifact", "AnalyzeArtifact", "DatasetTasksArtifact",
-    "SetupArtifact", "ModelProxyArtifact", "AtomizeArtifact", "BenchmarkResolved",
+    "RunLaunched",
+    "PipelineStarted",
+    "PipelineFinished",
+    "PhaseStarted",
+    "PhaseCompleted",
+    "PhaseFailed",
+    "PhaseRestarted",
+    "HaltRequested",
+    "HaltCleared",
+    "MaterializeStarted",
+    "FetchArtifact",
+    "AnalyzeArtifact",
+    "DatasetTasksArtifact",
+    "SetupArtifact",
+    "ModelProxyArtifact",
+    "AtomizeArtifact",
+    "BenchmarkResolved",
 )
 
 
@@ -185,21 +199,44 @@ def detail_of(run: Run) -> RunDetail:
     source = latest.get("AtomizeArtifact", {}).get("source") or (impl.source if impl else None)
     waiting = run.halted and halt_is(run.halt_reason, WAIT_REASONS)
     return RunDetail(
-        id=run.pk, title=run.title, url=f"/runs/{run.pk}/", display_status=run.display_status.value, status=run.status,
-        halt_reason=run.halt_reason, mode=run.mode, prompt=run.prompt, created_at=run.created_at, finished_at=run.finished_at,
+        id=run.pk,
+        title=run.title,
+        url=f"/runs/{run.pk}/",
+        display_status=run.display_status.value,
+        status=run.status,
+        halt_reason=run.halt_reason,
+        mode=run.mode,
+        prompt=run.prompt,
+        created_at=run.created_at,
+        finished_at=run.finished_at,
         duration_ms=(run.finished_at - run.created_at).total_seconds() * 1000 if run.finished_at else None,
-        model=model_view(run), driver=run.driver, harness=run.harness, backend=run.backend,
+        model=model_view(run),
+        driver=run.driver,
+        harness=run.harness,
+        backend=run.backend,
         benchmark=Named(benchmark.id, benchmark.name) if benchmark else None,
         subset=Named(subset.id, subset.name) if subset else None,
-        impl=ImplView(impl.id, impl.official) if impl else None, visibility=run.visibility,
-        trials=TrialsView(run.trials_config["plan"]["k"], run.trials_config["aggregator"]["name"]), limits=run.limits,
-        metadata=run.metadata, concurrency=run.concurrency, phases=phase_views(story, run), tasks=task_summary(run, latest),
-        score=score_of(run), cost=cost_view(run), fingerprint=identity.fingerprint[:12],
-        fingerprint_sha256=identity.fingerprint, fingerprint_inputs=identity.fingerprint_inputs,
-        comparability_key=identity.comparability_key, head_digest=run.head_digest, last_seq=run.next_seq - 1,
+        impl=ImplView(impl.id, impl.official) if impl else None,
+        visibility=run.visibility,
+        trials=TrialsView(run.trials_config["plan"]["k"], run.trials_config["aggregator"]["name"]),
+        limits=run.limits,
+        metadata=run.metadata,
+        concurrency=run.concurrency,
+        phases=phase_views(story, run),
+        tasks=task_summary(run, latest),
+        score=score_of(run),
+        cost=cost_view(run),
+        fingerprint=identity.fingerprint[:12],
+        fingerprint_sha256=identity.fingerprint,
+        fingerprint_inputs=identity.fingerprint_inputs,
+        comparability_key=identity.comparability_key,
+        head_digest=run.head_digest,
+        last_seq=run.next_seq - 1,
         sandboxes=[_sandbox(row) for row in SandboxRow.objects.filter(run_id=run.pk).order_by("created_at")],
         blocked_hosts=list(BlockedHost.objects.filter(run_id=run.pk).order_by("-seen_count")[:100]),
-        review_reason=run.halt_reason.partition(":")[2].strip() if waiting else "", impl_source=source, error=_error(story, run),
+        review_reason=run.halt_reason.partition(":")[2].strip() if waiting else "",
+        impl_source=source,
+        error=_error(story, run),
     )
 
 
@@ -207,8 +244,14 @@ def model_view(run: Run) -> ModelView:
     """The model as shown."""
     m = run.model
     identifier = m.get("identifier", "")
-    return ModelView(m.get("source", ""), identifier, m.get("label") or identifier, m.get("source") == ModelSource.CONTROL,
-                     m.get("base_url"), m.get("params") or {})
+    return ModelView(
+        m.get("source", ""),
+        identifier,
+        m.get("label") or identifier,
+        m.get("source") == ModelSource.CONTROL,
+        m.get("base_url"),
+        m.get("params") or {},
+    )
 
 
 def task_summary(run: Run, artifacts: dict[str, dict[str, Any]]) -> TaskSummary:
@@ -219,14 +262,20 @@ def task_summary(run: Run, artifacts: dict[str, dict[str, Any]]) -> TaskSummary:
     settled = run.tasks_passed + run.tasks_failed + run.tasks_errored
     signs = tiles(run, total, selected)
     count = len(selected) if selected is not None else total
-    return TaskSummary(total, count, settled, run.tasks_passed, run.tasks_failed, run.tasks_errored, signs.count("r"), signs)
+    return TaskSummary(
+        total, count, settled, run.tasks_passed, run.tasks_failed, run.tasks_errored, signs.count("r"), signs
+    )
 
 
 def score_of(run: Run) -> ScoreView | None:
     """The score of the latest Materialize, None before anything could be scored."""
     return score_view(
-        passed=run.tasks_passed, failed=run.tasks_failed, errored=run.tasks_errored, selected=run.tasks_selected or 0,
-        total=run.score_sum, squares=run.score_squares,
+        passed=run.tasks_passed,
+        failed=run.tasks_failed,
+        errored=run.tasks_errored,
+        selected=run.tasks_selected or 0,
+        total=run.score_sum,
+        squares=run.score_squares,
     )
 
 
@@ -236,9 +285,19 @@ def cost_view(run: Run) -> CostView:
     incurred = None if model is None else run.cost_driver + model + run.cost_sandbox + run.cost_narration
     billed = (run.cost_sandbox + run.cost_driver + run.cost_narration) * (1 + run.account.markup)
     return CostView(
-        driver=run.cost_driver, model=model, sandbox=run.cost_sandbox, narration=run.cost_narration, judge=run.cost_judge,
-        billed=billed, incurred=incurred, proxy_linger=run.cost_proxy_linger, unknown=bool(run.unknown_cost_calls),
-        unknown_calls=run.unknown_cost_calls, tokens_in=run.tokens_in, tokens_out=run.tokens_out, requests=run.requests,
+        driver=run.cost_driver,
+        model=model,
+        sandbox=run.cost_sandbox,
+        narration=run.cost_narration,
+        judge=run.cost_judge,
+        billed=billed,
+        incurred=incurred,
+        proxy_linger=run.cost_proxy_linger,
+        unknown=bool(run.unknown_cost_calls),
+        unknown_calls=run.unknown_cost_calls,
+        tokens_in=run.tokens_in,
+        tokens_out=run.tokens_out,
+        requests=run.requests,
     )
 
 

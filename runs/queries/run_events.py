@@ -28,8 +28,14 @@ class EventView:
 
 
 def event_page(
-    account: Account | None, user: Any, run_id: UUID | str, *, after: int | None = None, before: int | None = None,
-    types: Iterable[str] | None = None, limit: int = 200,
+    account: Account | None,
+    user: Any,
+    run_id: UUID | str,
+    *,
+    after: int | None = None,
+    before: int | None = None,
+    types: Iterable[str] | None = None,
+    limit: int = 200,
 ) -> list[EventView]:
     """In order of seq. With `after` the next ones; else the newest, or the newest below `before`. Raises NotFound."""
     run = visible_run(account, run_id)
@@ -42,5 +48,10 @@ def event_page(
 
 def view(row: LogRow) -> EventView:
     """The event in words, with its data as readable JSON."""
-    return EventView(row.seq, row.type, row.at, in_words(row.type, row.data),
-                     json.dumps(row.data, indent=2, ensure_ascii=True, sort_keys=True))
+    return EventView(
+        row.seq,
+        row.type,
+        row.at,
+        in_words(row.type, row.data),
+        json.dumps(row.data, indent=2, ensure_ascii=True, sort_keys=True),
+    )

@@ -60,21 +60,32 @@ def run_list(account: Account | None, filters: Mapping[str, Any] | None = None, 
         try:
             query = query.filter(pk__lt=UUID(str(cursor)))
         except ValueError:
-            raise BenchwrightError("That cursor is not one of ours.", code="bad_cursor", field="cursor",
-                                   hint="Start again without it.") from None
+            raise BenchwrightError(
+                "That cursor is not one of ours.", code="bad_cursor", field="cursor", hint="Start again without it."
+            ) from None
     runs = list(query.order_by("-pk")[: limit + 1])
     more, runs = len(runs) > limit, runs[:limit]
-    names = dict(Benchmark.objects.filter(pk__in={r.benchmark_id for r in runs if r.benchmark_id}).values_list("id", "name"))
+    names = dict(
+        Benchmark.objects.filter(pk__in={r.benchmark_id for r in runs if r.benchmark_id}).values_list("id", "name")
+    )
     return RunListPage([_row(r, names) for r in runs], runs, str(runs[-1].pk) if more else None)
 
 
 def _filtered(query: QuerySet[Run], given: dict[str, Any]) -> QuerySet[Run]:
-    for name, column in (("benchmark", "benchmark_id"), ("subset", "subset_id"), ("impl", "impl_id"), ("group", "run_group"),
-                         ("visibility", "visibility"), ("model", "model__identifier")):
+    for name, column in (
+        ("benchmark", "benchmark_id"),
+        ("subset", "subset_id"),
+        ("impl", "impl_id"),
+        ("group", "run_group"),
+        ("visibility", "visibility"),
+        ("model", "model__identifier"),
+    ):
         if name in given:
             query = query.filter(**{column: given[name]})
     if text := given.get("q"):
-        query = query.filter(Q(title__icontains=text) | Q(model__identifier__icontains=text) | Q(benchmark_id__icontains=text))
+        query = query.filter(
+            Q(title__icontains=text) | Q(model__identifier__icontains=text) | Q(benchmark_id__icontains=text)
+        )
     if status := given.get("status"):
         query = query.filter(_status(str(status)))
     return query
@@ -82,7 +93,9 @@ def _filtered(query: QuerySet[Run], given: dict[str, Any]) -> QuerySet[Run]:
 
 def _status(status: str) -> Q:
     if status not in set(DisplayStatus):
-        raise BenchwrightError(f"There is no status {status!r}.", field="status", hint=f"Known: {', '.join(DisplayStatus)}.")
+        raise BenchwrightError(
+            f"There is no status {status!r}.", field="status", hint=f"Known: {', '.join(DisplayStatus)}."
+        )
 
     def reasons(*prefixes: str) -> Q:
         out = Q()
@@ -100,9 +113,19 @@ def _row(run: Run, names: dict[str, str]) -> RunRow:
     score, model = score_of(run), model_view(run)
     settled = run.tasks_passed + run.tasks_failed + run.tasks_errored
     return RunRow(
-        id=run.pk, title=run.title, display_status=run.display_status.value, model_label=model.label, control=model.control,
-        benchmark_name=names.get(run.benchmark_id or "", ""), accuracy=score.accuracy if score else None,
-        low=score.low if score else None, high=score.high if score else None, n=score.n if score else 0, settled=settled,
-        total=run.tasks_selected or 0, cost_usd=cost_view(run).incurred, created_at=run.created_at,
+        id=run.pk,
+        title=run.title,
+        display_status=run.display_status.value,
+        model_label=model.label,
+        control=model.control,
+        benchmark_name=names.get(run.benchmark_id or "", ""),
+        accuracy=score.accuracy if score else None,
+        low=score.low if score else None,
+        high=score.high if score else None,
+        n=score.n if score else 0,
+        settled=settled,
+        total=run.tasks_selected or 0,
+        cost_usd=cost_view(run).incurred,
+        created_at=run.created_at,
         duration_ms=(run.finished_at - run.created_at).total_seconds() * 1000 if run.finished_at else None,
     )

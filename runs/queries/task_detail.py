@@ -57,12 +57,20 @@ def task_detail(account: Account | None, user: Any, run_id: UUID | str, index: i
     run = visible_run(account, run_id)
     row = TaskRow.objects.filter(run_id=run.pk, invocation=run.invocation, index=index).first()
     if row is None:
-        raise NotFound(f"Task {index} of this run has no result yet.", code="unknown_task",
-                       hint="It may not be selected, or not have begun.")
+        raise NotFound(
+            f"Task {index} of this run has no result yet.",
+            code="unknown_task",
+            hint="It may not be selected, or not have begun.",
+        )
     return TaskDetail(
-        index=index, invocation=row.invocation, outcome=row.outcome, score=row.score,
-        aggregator=run.trials_config["aggregator"]["name"], trials=trials_of(run, row),
-        previous=_neighbour(run, index, before=True), next=_neighbour(run, index, before=False),
+        index=index,
+        invocation=row.invocation,
+        outcome=row.outcome,
+        score=row.score,
+        aggregator=run.trials_config["aggregator"]["name"],
+        trials=trials_of(run, row),
+        previous=_neighbour(run, index, before=True),
+        next=_neighbour(run, index, before=False),
     )
 
 
@@ -74,11 +82,24 @@ def trials_of(run: Run, row: TaskRow) -> list[TrialView]:
         d = event.data
         out.append(
             TrialView(
-                trial=d["trial"], seq=event.seq, attempts=d["attempts"], score=d["score"], outcome=d["outcome"],
-                extracted=unfold_body(d["extracted"]), rule=d["rule"], no_answer=d["no_answer"],
-                finish_reason=d["finish_reason"], prompt=unfold_body(d["prompt"]), response=unfold_body(d["response"]),
-                target=unfold_body(d["target"]), meta=unfold_body(d["score_meta"]), usage=d["usage"],
-                latency_ms=d["latency_ms"], score_ms=d["score_ms"], error=d["error"], calls=d["calls"],
+                trial=d["trial"],
+                seq=event.seq,
+                attempts=d["attempts"],
+                score=d["score"],
+                outcome=d["outcome"],
+                extracted=unfold_body(d["extracted"]),
+                rule=d["rule"],
+                no_answer=d["no_answer"],
+                finish_reason=d["finish_reason"],
+                prompt=unfold_body(d["prompt"]),
+                response=unfold_body(d["response"]),
+                target=unfold_body(d["target"]),
+                meta=unfold_body(d["score_meta"]),
+                usage=d["usage"],
+                latency_ms=d["latency_ms"],
+                score_ms=d["score_ms"],
+                error=d["error"],
+                calls=d["calls"],
             )
         )
     return sorted(out, key=lambda t: t.trial)

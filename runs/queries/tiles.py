@@ -17,7 +17,9 @@ def tiles(run: Run, total: int, selected: list[int] | None) -> str:
         signs = ["." if i in chosen else "-" for i in range(total)]
     if run.invocation:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT index, outcome FROM trace_tasks WHERE run_id = %s AND invocation = %s", [run.pk, run.invocation])
+            cursor.execute(
+                "SELECT index, outcome FROM trace_tasks WHERE run_id = %s AND invocation = %s", [run.pk, run.invocation]
+            )
             for index, outcome in cursor.fetchall():
                 if index < total:
                     signs[index] = SIGNS[outcome]

@@ -41,7 +41,9 @@ class CallBook:
 
 
 def usage_of(records: list[dict[str, Any]]) -> Usage:
-    """Sums; a number that any call leaves unknown is unknown in the sum, but for the cost, which counts what is known."""
+    """Sums; a number that any call leaves unknown is unknown in the sum, but for the cost, which counts what is
+    known.
+    """
     cost, unknown = Decimal(0), 0
     for record in records:
         # A control is built in: nobody charges for it, so its cost is known.
@@ -52,8 +54,12 @@ def usage_of(records: list[dict[str, Any]]) -> Usage:
             cost += known
     last = records[-1]
     return Usage(
-        pays="model", requests=len(records), cost_usd=text(cost) if unknown < len(records) else None,
-        unknown_cost_calls=unknown, priced_at=last.get("price_source"), model_served=last.get("model_served"),
+        pays="model",
+        requests=len(records),
+        cost_usd=text(cost) if unknown < len(records) else None,
+        unknown_cost_calls=unknown,
+        priced_at=last.get("price_source"),
+        model_served=last.get("model_served"),
         provider=last.get("provider"),
         **{name: _sum(records, name) for name in ("input", "output", "cached", "reasoning")},
     )

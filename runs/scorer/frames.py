@@ -45,7 +45,12 @@ def score_of(frame: dict[str, Any]) -> tuple[float | None, dict[str, Any] | None
     if error is not None:
         return None, clean_error(error)
     score = frame.get("score")
-    if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score) or not 0 <= score <= 1:
+    if (
+        isinstance(score, bool)
+        or not isinstance(score, (int, float))
+        or not math.isfinite(score)
+        or not 0 <= score <= 1
+    ):
         return None, {"kind": "bad_score", "type": "bad_score", "message": f"the scorer returned {score!r}"[:300]}
     return float(score), None
 
@@ -55,8 +60,11 @@ def clean_error(error: Any) -> dict[str, Any]:
     if not isinstance(error, dict):
         return {"kind": "scorer", "type": "unknown", "message": str(error)[:2000]}
     kind = error.get("kind")
-    out = {"kind": kind if kind in ERROR_KINDS else "scorer", "type": str(error.get("type") or "")[:200],
-           "message": str(error.get("message") or "")[:4000]}
+    out = {
+        "kind": kind if kind in ERROR_KINDS else "scorer",
+        "type": str(error.get("type") or "")[:200],
+        "message": str(error.get("message") or "")[:4000],
+    }
     if error.get("trace"):
         out["trace"] = str(error["trace"])[:8000]
     return out

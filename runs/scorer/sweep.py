@@ -16,13 +16,17 @@ from typing import Any
 
 from runs.events.bodies import fold_body
 from runs.events.types.base import Event
-from runs.events.types.materialize import AttemptFailed, MaterializeResponse, MaterializeTaskAggregated, MaterializeTaskResult
+from runs.events.types.materialize import (
+    AttemptFailed,
+    MaterializeResponse,
+    MaterializeTaskAggregated,
+    MaterializeTaskResult,
+)
 from runs.scorer.calls import CallBook
 from runs.scorer.frames import NO_ANSWER, Lines, clean_error, number, score_of, word
 from runs.trials.aggregators import aggregate
 from runs.vocabulary import Outcome
 from sandboxes.backends.base import Exec
-
 
 BATCH_SECONDS = 0.05
 BATCH_FRAMES = 256
@@ -124,8 +128,16 @@ class Sweep:
             self._parked[key] = (time.monotonic(), frame)
         elif kind == "attempt_failed":
             attempt = self._attempt(frame.get("attempt"))
-            events.append(AttemptFailed(invocation=self.plan.invocation, index=index, trial=trial, attempt=attempt,
-                                        error=clean_error(frame.get("error")), usage=self.book.take([(index, trial, attempt)])))
+            events.append(
+                AttemptFailed(
+                    invocation=self.plan.invocation,
+                    index=index,
+                    trial=trial,
+                    attempt=attempt,
+                    error=clean_error(frame.get("error")),
+                    usage=self.book.take([(index, trial, attempt)]),
+                )
+            )
         elif kind == "result":
             self._result(key, frame, events)
 
@@ -144,17 +156,34 @@ class Sweep:
         calls = usage.requests if usage else None
         events.append(
             MaterializeTaskResult(
-                invocation=self.plan.invocation, index=index, trial=trial, attempts=attempts, outcome=outcome.value,
-                score=score, score_meta=fold_body(meta), extracted=fold_body(frame.get("extracted")),
-                rule=word(frame.get("rule")), no_answer=word(frame.get("no_answer"), NO_ANSWER),
-                prompt=fold_body(answer.get("prompt")), response=fold_body(answer.get("response")),
-                target=fold_body(frame.get("target")), usage=usage, calls=calls,
-                finish_reason=word(answer.get("finish_reason")), latency_ms=number(answer.get("latency_ms")),
-                score_ms=number(frame.get("score_ms")), error=error,
+                invocation=self.plan.invocation,
+                index=index,
+                trial=trial,
+                attempts=attempts,
+                outcome=outcome.value,
+                score=score,
+                score_meta=fold_body(meta),
+                extracted=fold_body(frame.get("extracted")),
+                rule=word(frame.get("rule")),
+                no_answer=word(frame.get("no_answer"), NO_ANSWER),
+                prompt=fold_body(answer.get("prompt")),
+                response=fold_body(answer.get("response")),
+                target=fold_body(frame.get("target")),
+                usage=usage,
+                calls=calls,
+                finish_reason=word(answer.get("finish_reason")),
+                latency_ms=number(answer.get("latency_ms")),
+                score_ms=number(frame.get("score_ms")),
+                error=error,
             )
         )
-        self.plan.settled[key] = {"trial": trial, "score": score, "outcome": outcome.value, "meta": meta or {},
-                                  "extracted": frame.get("extracted")}
+        self.plan.settled[key] = {
+            "trial": trial,
+            "score": score,
+            "outcome": outcome.value,
+            "meta": meta or {},
+            "extracted": frame.get("extracted"),
+        }
         self._aggregate(index, events)
 
     def _aggregate(self, index: int, events: list[Event]) -> None:
@@ -172,12 +201,19 @@ class Sweep:
             if since > late or key in self.plan.responses:
                 continue
             attempt = self._attempt(frame.get("attempt"))
-            events.append(MaterializeResponse(
-                invocation=self.plan.invocation, index=key[0], trial=key[1], attempt=attempt,
-                prompt=fold_body(frame.get("prompt")), response=fold_body(frame.get("response")),
-                finish_reason=word(frame.get("finish_reason")), latency_ms=number(frame.get("latency_ms")),
-                usage=self.book.take([(*key, attempt)]),
-            ))
+            events.append(
+                MaterializeResponse(
+                    invocation=self.plan.invocation,
+                    index=key[0],
+                    trial=key[1],
+                    attempt=attempt,
+                    prompt=fold_body(frame.get("prompt")),
+                    response=fold_body(frame.get("response")),
+                    finish_reason=word(frame.get("finish_reason")),
+                    latency_ms=number(frame.get("latency_ms")),
+                    usage=self.book.take([(*key, attempt)]),
+                )
+            )
             self.plan.responses[key] = frame
         if events:
             self.emit(*events)
@@ -195,6 +231,11 @@ def aggregated_event(plan: Plan, index: int, trials: list[dict[str, Any]]) -> Ma
     """The task's verdict over its settled trials."""
     verdict = aggregate(plan.aggregator, trials)
     return MaterializeTaskAggregated(
-        invocation=plan.invocation, index=index, outcome=verdict.outcome.value, score=verdict.score,
-        trial_scores=[t["score"] for t in trials], aggregator=plan.aggregator["name"], note=verdict.note,
+        invocation=plan.invocation,
+        index=index,
+        outcome=verdict.outcome.value,
+        score=verdict.score,
+        trial_scores=[t["score"] for t in trials],
+        aggregator=plan.aggregator["name"],
+        note=verdict.note,
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchwright.lib.canonical import canonical
-from runs.scorer.outcome import outcome_of
+from runs.trials.outcome import outcome_of
 from runs.vocabulary import Outcome
 
 LIFTED = frozenset({"extracted", "rule", "target", "no_answer"})

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", omit_defaults=False):
+class Event(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", omit_defaults=False
+):
     """One event's data. The tag is the class's name and is stored as the row's type."""
 
 

@@ -16,7 +16,8 @@ class MaterializeStarted(Event, frozen=True, kw_only=True):
 
 
 class MaterializeResponse(Event, frozen=True, kw_only=True):
-    """A response whose score is not there yet: it is kept before it is scored, so that no fault of a scorer costs a call.
+    """A response whose score is not there yet: it is kept before it is scored, so that no fault of a scorer costs a
+    call.
 
     Written only when the score did not come in the same batch; the result carries the response in every case.
     """

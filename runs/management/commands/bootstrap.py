@@ -17,7 +17,9 @@ class Command(BaseCommand):
     help = "Makes the local admin and registers the sample benchmarks; prints a one-time sign-in link."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", help="print {url, sign_in, api_key, samples}; the key is new each time")
+        parser.add_argument(
+            "--json", action="store_true", help="print {url, sign_in, api_key, samples}; the key is new each time"
+        )
         parser.add_argument("--no-link", action="store_true", help="only prepare")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -29,6 +31,8 @@ class Command(BaseCommand):
         if options["json"]:
             ApiKey.objects.filter(account=account, name="local setup").delete()
             key = make_key(user, account, "local setup")
-            self.stdout.write(json.dumps({"url": settings.BASE_URL, "sign_in": link, "api_key": key, "samples": samples}))
+            self.stdout.write(
+                json.dumps({"url": settings.BASE_URL, "sign_in": link, "api_key": key, "samples": samples})
+            )
         else:
             self.stdout.write(f"Sign in once with {link}")

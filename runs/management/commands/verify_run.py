@@ -1,4 +1,6 @@
-"""`manage.py verify_run <id>`: the digest chain, and stored projections against rebuilt ones. Exit 1 on a difference."""
+"""`manage.py verify_run <id>`: the digest chain, and stored projections against rebuilt ones. Exit 1 on a
+difference.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from benchwright.lib.errors import BenchwrightError
 from runs.projections.rebuild import differences
 from runs.queries.access import get_run
-from benchwright.lib.errors import BenchwrightError
 
 
 class Command(BaseCommand):
