@@ -1,4 +1,6 @@
-"""Where the Postgres and Valkey binaries are. The packages are located, never imported: importing them has side effects."""
+"""Where the Postgres and Valkey binaries are. The packages are located, never imported: importing them has side
+effects.
+"""
 
 from __future__ import annotations
 

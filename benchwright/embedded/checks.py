@@ -1,4 +1,6 @@
-"""`./bw test [TIER] [PYTEST ARGS]`: style, types, import arrows and tests, against embedded services of the tests' own."""
+"""`./bw test [TIER] [PYTEST ARGS]`: style, types, import arrows and tests, against embedded services of the tests'
+own.
+"""
 
 from __future__ import annotations
 

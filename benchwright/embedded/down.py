@@ -1,4 +1,6 @@
-"""`./bw down`: stops what `up` or `demo` started, and what a killed one left behind. Works without the environment too."""
+"""`./bw down`: stops what `up` or `demo` started, and what a killed one left behind. Works without the environment
+too.
+"""
 
 from __future__ import annotations
 

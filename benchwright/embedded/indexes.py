@@ -17,7 +17,9 @@ _MULTIPLE = {"extra-index-url", "find-links", "trusted-host"}
 
 
 def parse_config(text: str) -> dict[str, str]:
-    """`pip config list` as one dict: the environment beats `[install]`, which beats `[global]`. Lists are space-separated."""
+    """`pip config list` as one dict: the environment beats `[install]`, which beats `[global]`. Lists are
+    space-separated.
+    """
     found: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
     for line in text.splitlines():
         match = _LINE.match(line.strip())

@@ -68,10 +68,10 @@ def ensure(lock: str, venv: Path | None = None) -> str:
     """Path of a Python that has everything in `lock` (a file name in the repository). Raises InstallFailed."""
     venv = venv or venv_dir()
     python = venv / "bin" / "python"
-    if _serves(venv, lock):
+    if serves(venv, lock):
         return str(python)
     with _alone():
-        if _serves(venv, lock):
+        if serves(venv, lock):
             return str(python)
         if (had := _stamp(venv).get("lock")) in SUPERSETS.get(lock, ()):
             lock = had  # an environment made for tests stays one: `up` must not take pytest away
@@ -135,7 +135,8 @@ def _stamp(venv: Path) -> dict[str, str]:
     return found if isinstance(found, dict) else {}
 
 
-def _serves(venv: Path, lock: str) -> bool:
+def serves(venv: Path, lock: str) -> bool:
+    """Does this environment hold what `lock` says, or more?"""
     stamp = _stamp(venv)
     return any(
         (ROOT / name).exists() and stamp == fingerprint(venv, name) for name in (lock, *SUPERSETS.get(lock, ()))
@@ -143,7 +144,9 @@ def _serves(venv: Path, lock: str) -> bool:
 
 
 def _runs(python: Path) -> bool:
-    """Does this interpreter start, fit, and find its own packages? An upgraded base Python leaves a dead or a wrong link."""
+    """Does this interpreter start, fit, and find its own packages? An upgraded base Python leaves a dead or a wrong
+    link.
+    """
     code = "import sys, pip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))"
     try:
         return subprocess.run([python, "-I", "-c", code], capture_output=True, timeout=60, check=False).returncode == 0

@@ -22,7 +22,9 @@ INSTEAD = "Or give a running server: DATABASE_URL=postgresql://user:password@hos
 
 
 class Postgres:
-    """`data`: the cluster's folder; `socket_dir`: short, ours alone; `durable=False` trades crash safety for speed (tests)."""
+    """`data`: the cluster's folder; `socket_dir`: short, ours alone; `durable=False` trades crash safety for speed
+    (tests).
+    """
 
     def __init__(self, data: Path, socket_dir: Path, log: Path, account: Account, *, durable: bool = True) -> None:
         self.data, self.socket_dir, self.log, self.account, self.durable = data, socket_dir, log, account, durable
@@ -30,14 +32,12 @@ class Postgres:
 
     def up(self) -> bool:
         """Does it answer? The only question whose answer can be believed: a pid file outlives its process."""
-        try:
-            psycopg.connect(self._dsn("postgres"), connect_timeout=3).close()
-        except psycopg.OperationalError:
-            return False
-        return True
+        return postgres_answers(self.socket_dir)
 
     def start(self) -> None:
-        """Starts it unless it answers already; makes the cluster and the database on first use. Raises ServiceFailed."""
+        """Starts it unless it answers already; makes the cluster and the database on first use. Raises
+        ServiceFailed.
+        """
         if not self.up():
             folder = postgres_bin()
             if self.account.kind == "nobody":
@@ -47,12 +47,14 @@ class Postgres:
             self._check_version(folder)
             self._write_access()
             self._serve(folder)
-        with psycopg.connect(self._dsn("postgres"), autocommit=True) as connection:
+        with psycopg.connect(_dsn(self.socket_dir), autocommit=True) as connection:
             if not connection.execute("select 1 from pg_database where datname = %s", [DATABASE]).fetchone():
                 connection.execute(f"create database {DATABASE}")
 
     def stop(self, wait: Callable[[Callable[[], bool], float], bool]) -> None:
-        """A fast shutdown: sessions are ended, everything is written. `wait(condition, seconds)` may report progress."""
+        """A fast shutdown: sessions are ended, everything is written. `wait(condition, seconds)` may report
+        progress.
+        """
         pid = self.pid()
         if pid is None:
             return
@@ -65,7 +67,9 @@ class Postgres:
             wait(lambda: not self._alive(pid), 10)
 
     def pid(self) -> int | None:
-        """The server's process: our own child, or, while it answers, the pid file's. A stale file's may be anybody's."""
+        """The server's process: our own child, or, while it answers, the pid file's. A stale file's may be
+        anybody's.
+        """
         if self.process is not None and self.process.poll() is None and self.account.kind != "userns":
             return self.process.pid
         if not self.up():
@@ -74,9 +78,6 @@ class Postgres:
             return int((self.data / "postmaster.pid").read_text().split()[0])
         except (OSError, ValueError, IndexError):
             return None
-
-    def _dsn(self, database: str) -> str:
-        return f"host={self.socket_dir} port=5432 user={USER} dbname={database}"
 
     def _alive(self, pid: int) -> bool:
         if self.process is not None and self.process.pid == pid:
@@ -163,6 +164,19 @@ class Postgres:
             if tries >= 12 or time.monotonic() > deadline:
                 raise ServiceFailed(f"PostgreSQL ended at once:\n{tail(self.log)}\nIts log: {self.log}\n{INSTEAD}")
             time.sleep(0.1 * tries)
+
+
+def _dsn(sockets: Path) -> str:
+    return f"host={sockets} port=5432 user={USER} dbname=postgres"
+
+
+def postgres_answers(sockets: Path) -> bool:
+    """Does the server whose socket is in that folder let us in?"""
+    try:
+        psycopg.connect(_dsn(sockets), connect_timeout=3).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def postgres_url(sockets: Path) -> str:

@@ -1,4 +1,6 @@
-"""One supervised process: started in a group of its own, restarted with growing pauses, ended with everything it forked."""
+"""One supervised process: started in a group of its own, restarted with growing pauses, ended with everything it
+forked.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ CALM_SECONDS = 60.0  # deaths longer ago than this are forgiven
 
 @dataclass(frozen=True)
 class Spec:
-    """What to run. `grace`: signals to the leader, each with the seconds it gets before the next; then the group is killed."""
+    """What to run. `grace`: signals to the leader, each with the seconds it gets before the next; then the group is
+    killed.
+    """
 
     name: str
     argv: Sequence[str]

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchwright.embedded import account, logs
 from benchwright.embedded.binaries import ServiceFailed
-from benchwright.embedded.postgres import Postgres, postgres_url
-from benchwright.embedded.valkey import Valkey, valkey_url
+from benchwright.embedded.postgres import Postgres, postgres_answers, postgres_url
+from benchwright.embedded.valkey import Valkey, valkey_answers, valkey_url
 from benchwright.lib.paths import runtime_dir, state_dir, state_key
 
 
@@ -97,6 +97,16 @@ class Services:
                 fcntl.flock(users, fcntl.LOCK_UN)
                 self.stop_unused()
 
+    def unreachable(self) -> list[str]:
+        """Names of our own servers that don't answer, asked from outside, starting and making nothing."""
+        sockets = runtime_dir()
+        gone = []
+        if self.own_postgres and not postgres_answers(sockets / "pg"):
+            gone.append("PostgreSQL")
+        if self.own_valkey and not valkey_answers(sockets / "valkey.sock"):
+            gone.append("Valkey")
+        return gone
+
     def stop_unused(self) -> list[str]:
         """Stops our own servers unless somebody uses them. Names of those that were running and no longer are."""
         if not (self.state / "installation").exists():
@@ -161,7 +171,9 @@ class Services:
 
 
 def prepare_state(state: Path) -> None:
-    """The state folder with its subfolders, for our eyes only, and the mark that tells this installation from the next."""
+    """The state folder with its subfolders, for our eyes only, and the mark that tells this installation from the
+    next.
+    """
     state.mkdir(parents=True, exist_ok=True)
     state.chmod(0o700)
     for name in ("run", "logs"):

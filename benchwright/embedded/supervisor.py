@@ -130,7 +130,8 @@ class Supervisor:
                 "worker",
                 [*celery, "worker", "--loglevel", "INFO", "--concurrency", workers, "--without-gossip", "--without-mingle"],
                 env=calm,
-                # A warm shutdown waits for the runs in hand, which may take hours; their leases let another worker go on.
+                # A warm shutdown waits for the runs in hand, which may take hours; their leases let another worker
+                # go on.
                 grace=((signal.SIGTERM, 3.0), (signal.SIGQUIT, 3.0)),
             ),
             Spec("beat", [*celery, "beat", "--loglevel", "WARNING", "--pidfile", ""], env=calm, grace=((signal.SIGTERM, 3.0),)),

@@ -26,7 +26,7 @@ class Valkey:
 
     def up(self) -> bool:
         """Does it answer PING? While it still loads its data it does not count as up."""
-        return self._ask(b"PING\r\n").startswith(b"+PONG")
+        return valkey_answers(self.socket_path)
 
     def start(self) -> None:
         """Starts it unless it answers already. Raises ServiceFailed."""
@@ -66,7 +66,7 @@ class Valkey:
         """Our own child, or the process that answers on our socket, as it says itself."""
         if self.process is not None and self.process.poll() is None:
             return self.process.pid
-        for line in self._ask(b"INFO server\r\n", 65536).splitlines():
+        for line in _ask(self.socket_path, b"INFO server\r\n", 65536).splitlines():
             if line.startswith(b"process_id:"):
                 return int(line.partition(b":")[2])
         return None
@@ -80,17 +80,23 @@ class Valkey:
             return False
         return True
 
-    def _ask(self, command: bytes, limit: int = 64) -> bytes:
-        try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.settimeout(3)
-                connection.connect(str(self.socket_path))
-                connection.sendall(command)
-                return connection.recv(limit)
-        except OSError:
-            return b""
-
 
 def valkey_url(socket_path: Path) -> str:
     """The address of the server at that socket, for redis-py; the settings derive Celery's spelling from it."""
     return f"unix://{socket_path}?db=0"
+
+
+def valkey_answers(socket_path: Path) -> bool:
+    """Does the server at that socket answer PING?"""
+    return _ask(socket_path, b"PING\r\n").startswith(b"+PONG")
+
+
+def _ask(socket_path: Path, command: bytes, limit: int = 64) -> bytes:
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(3)
+            connection.connect(str(socket_path))
+            connection.sendall(command)
+            return connection.recv(limit)
+    except OSError:
+        return b""
