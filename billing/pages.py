@@ -76,10 +76,11 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def api_keys(request: HttpRequest) -> HttpResponse:
     """The keys of the account: make one (shown once), revoke one."""
-    account = account_of(request.user) if request.user.is_authenticated else None
-    if account is None:
+    user = request.user
+    account = account_of(user) if user.is_authenticated else None
+    if account is None or not user.is_authenticated:
         return redirect(f"/sign-in/?next={request.path}")
-    if request.method == "POST" and role_in(request.user, account.pk) in (None, MemberRole.VIEWER):
+    if request.method == "POST" and role_in(user, account.pk) in (None, MemberRole.VIEWER):
         return render(request, "errors/403.html", status=403)
     context: dict[str, object] = {"nav": "keys"}
     if request.method == "POST" and request.POST.get("act") == "revoke":
@@ -90,7 +91,7 @@ def api_keys(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         name = request.POST.get("name", "").strip()
         if name:
-            context["new_key"] = make_key(request.user, account, name)
+            context["new_key"] = make_key(user, account, name)
         else:
             context["error"] = BenchwrightError("A key needs a name.", hint="Say what it is for.")
     context["keys"] = ApiKey.objects.filter(account=account).order_by("revoked_at", "-created_at")

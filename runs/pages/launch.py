@@ -75,7 +75,8 @@ def launch(request: HttpRequest) -> HttpResponse:
     form = launch_form.read(request.POST)
     if account(request) is None:
         return redirect_to_login("/")
-    mine = writer(request).account
+    who = writer(request)
+    mine = who.account
     once = f"launch:{mine.pk}:{form.idempotency_key}"
     if form.idempotency_key and not cache.add(once, "", 3600):
         # Sent twice (a double click, a reload): go to what the first one made.
@@ -84,7 +85,7 @@ def launch(request: HttpRequest) -> HttpResponse:
     kept: list[KeptFile] = []
     try:
         kept = keep_files(mine, request.FILES.getlist("files"), request.POST.getlist("kept"))
-        run = launch_run(request.user, mine, request_from(form, kept))
+        run = launch_run(who.user, mine, request_from(form, kept))
     except BenchwrightError as error:
         cache.delete(once)
         return render(request, TEMPLATE, _context(request, form, error, kept), status=error.status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.views import redirect_to_login
@@ -16,8 +16,7 @@ from billing.vocabulary import MemberRole
 from runs.pages.fragments import refusal
 from runs.queries.access import own_run
 
-P = ParamSpec("P")
-Page = Callable[Concatenate[HttpRequest, P], HttpResponse]
+Page = Callable[..., HttpResponse]
 
 
 def account(request: HttpRequest) -> Any:
@@ -35,11 +34,11 @@ def owns(request: HttpRequest, run_id: UUID | str) -> bool:
     return mine is not None and role_in(request.user, mine.pk) not in (None, MemberRole.VIEWER)
 
 
-def page(view: Page[P]) -> Page[P]:
+def page(view: Page) -> Page:
     """A page that answers an error of ours with a page, never with a stack trace."""
 
     @wraps(view)
-    def wrapped(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return view(request, *args, **kwargs)
         except BenchwrightError as error:
@@ -51,11 +50,11 @@ def page(view: Page[P]) -> Page[P]:
     return wrapped
 
 
-def signed_in(view: Page[P]) -> Page[P]:
+def signed_in(view: Page) -> Page:
     """A page only for people who are signed in."""
 
     @wraps(view)
-    def wrapped(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not request.user.is_authenticated:
             return redirect_to_login(request.get_full_path())
         return view(request, *args, **kwargs)

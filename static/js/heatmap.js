@@ -12,6 +12,8 @@
       this.tip = box.querySelector("[data-heat-tip]");
       this.says = box.parentElement.querySelector("[data-heat-says]");
       this.tiles = Array.from(box.dataset.outcomes);
+      this.sum = { p: 0, f: 0, e: 0, r: 0 };
+      for (const kind of this.tiles) if (kind in this.sum) this.sum[kind] += 1;
       this.at = -1;
       this.dirty = false;
       this.changed = new Set();
@@ -209,14 +211,16 @@
       for (const [index, kind] of Object.entries(changes)) {
         const i = Number(index);
         if (i >= this.tiles.length) { this.grow(i + 1); }
+        const before = this.tiles[i];
+        if (before === kind) continue;
+        if (before in this.sum) this.sum[before] -= 1;
+        if (kind in this.sum) this.sum[kind] += 1;
         this.tiles[i] = kind;
         this.changed.add(i);
       }
-      this.box.dataset.outcomes = this.tiles.join("");
-      this.count();
-      if (this.dirty) return;
+      if (this.dirty || !this.changed.size) return;
       this.dirty = true;
-      requestAnimationFrame(() => { this.dirty = false; this.redraw(); });
+      requestAnimationFrame(() => { this.dirty = false; this.redraw(); this.count(); });
     }
 
     redraw() {
@@ -235,8 +239,7 @@
     }
 
     count() {
-      const sum = { p: 0, f: 0, e: 0, r: 0 };
-      for (const kind of this.tiles) if (kind in sum) sum[kind] += 1;
+      const sum = this.sum;
       const card = this.box.closest(".heat");
       card.querySelectorAll("[data-count]").forEach((item) => { item.textContent = sum[item.dataset.count].toLocaleString("en"); });
       const settled = card.querySelector(".counts__progress strong");
@@ -247,17 +250,27 @@
   }
 
   const maps = new Map();
+  // Tiles that came by stream since the map was last said to be stale. A fresh map may have been rendered before they
+  // landed, so they are put on top of it.
+  const since = {};
   function setUp() {
     for (const [box, map] of maps) if (!box.isConnected) { map.observer.disconnect(); maps.delete(box); }
     document.querySelectorAll("[data-heatmap]").forEach(function (box) {
-      if (!maps.has(box)) maps.set(box, new Heatmap(box));
+      if (maps.has(box)) return;
+      const map = new Heatmap(box);
+      maps.set(box, map);
+      if (Object.keys(since).length) map.apply(since);
     });
   }
   function recolor() { for (const map of maps.values()) map.recolor(); }
 
   document.addEventListener("bw:theme", recolor);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
-  document.addEventListener("bw:tiles", function (event) { for (const map of maps.values()) map.apply(event.detail); });
+  document.addEventListener("bw:tiles-stale", function () { for (const index of Object.keys(since)) delete since[index]; });
+  document.addEventListener("bw:tiles", function (event) {
+    Object.assign(since, event.detail);
+    for (const map of maps.values()) map.apply(event.detail);
+  });
   document.addEventListener("htmx:oobAfterSwap", setUp);
   document.addEventListener("htmx:afterSwap", setUp);
   setUp();

@@ -46,6 +46,8 @@
 
   function mark(names) {
     names.forEach(function (name) { if (name) stale.add(name); });
+    if (stale.has("phases")) stale.add("identity").add("scorer");
+    if (stale.has("heatmap")) document.dispatchEvent(new CustomEvent("bw:tiles-stale"));
     later();
   }
 

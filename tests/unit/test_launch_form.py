@@ -18,7 +18,9 @@ def test_an_untouched_advanced_section_adds_nothing_to_the_launch() -> None:
 
 
 def test_a_registry_launch_carries_no_prompt_left_over_from_the_other_tab() -> None:
-    form = LaunchForm(source="registry", prompt="typed before", benchmark="gsm8k", model_kind="control", control="empty")
+    form = LaunchForm(
+        source="registry", prompt="typed before", benchmark="gsm8k", model_kind="control", control="empty"
+    )
     body = launch_form.body(form)
     assert "prompt" not in body
     assert body["benchmark"] == "gsm8k"
@@ -26,16 +28,30 @@ def test_a_registry_launch_carries_no_prompt_left_over_from_the_other_tab() -> N
 
 
 def test_an_endpoint_takes_its_own_key_and_not_the_providers() -> None:
-    form = LaunchForm(model_kind="endpoint", endpoint_model="m", base_url="http://h/v1", endpoint_key="a", litellm_key="b")
+    form = LaunchForm(
+        model_kind="endpoint", endpoint_model="m", base_url="http://h/v1", endpoint_key="a", litellm_key="b"
+    )
     assert launch_form.body(form)["model"] == {
-        "source": "endpoint", "identifier": "m", "base_url": "http://h/v1", "api_key": "a",
+        "source": "endpoint",
+        "identifier": "m",
+        "base_url": "http://h/v1",
+        "api_key": "a",
     }
 
 
 def test_limits_trials_and_sample_get_the_shapes_of_the_api() -> None:
     form = LaunchForm(
-        prompt="x", litellm_model="m", limit_run_cost="5", limit_attempt_duration="600", limit_task_attempts="2", trials_k="5",
-        aggregator="majority_on", aggregator_field="extracted", sample_limit="1,000", sample_seed="0", metadata="team = a=b\n\n",
+        prompt="x",
+        litellm_model="m",
+        limit_run_cost="5",
+        limit_attempt_duration="600",
+        limit_task_attempts="2",
+        trials_k="5",
+        aggregator="majority_on",
+        aggregator_field="extracted",
+        sample_limit="1,000",
+        sample_seed="0",
+        metadata="team = a=b\n\n",
     )
     body = launch_form.body(form)
     assert body["limits"] == {"run": {"cost": 5.0}, "attempt": {"duration": 600.0}, "task": {"attempts": 2}}

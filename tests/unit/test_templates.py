@@ -71,14 +71,41 @@ def test_text_reaches_4_5_to_1_and_marks_3_to_1_in_light_and_dark() -> None:
     found = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", CSS)
     token = {name: (light, dark) for name, light, dark in found}
     text = [
-        ("ink", "bg"), ("ink-2", "surface"), ("ink-2", "hover"), ("ink-3", "bg"), ("ink-3", "surface"), ("ink-3", "sunken"),
-        ("ink-3", "err-soft"), ("ink-3", "fail-soft"), ("ink-3", "wait-soft"), ("accent", "surface"), ("accent", "accent-soft"),
-        ("pass-text", "pass-soft"), ("fail-text", "fail-soft"), ("err-text", "err-soft"), ("run-text", "run-soft"),
-        ("wait-text", "wait-soft"), ("on-primary", "primary"), ("on-primary", "primary-hover"), ("code-comment", "code-bg"),
-        ("code-keyword", "code-bg"), ("code-string", "code-bg"), ("code-number", "code-bg"), ("code-name", "code-bg"),
+        ("ink", "bg"),
+        ("ink-2", "surface"),
+        ("ink-2", "hover"),
+        ("ink-3", "bg"),
+        ("ink-3", "surface"),
+        ("ink-3", "sunken"),
+        ("ink-3", "err-soft"),
+        ("ink-3", "fail-soft"),
+        ("ink-3", "wait-soft"),
+        ("accent", "surface"),
+        ("accent", "accent-soft"),
+        ("pass-text", "pass-soft"),
+        ("fail-text", "fail-soft"),
+        ("err-text", "err-soft"),
+        ("run-text", "run-soft"),
+        ("wait-text", "wait-soft"),
+        ("on-primary", "primary"),
+        ("on-primary", "primary-hover"),
+        ("code-comment", "code-bg"),
+        ("code-keyword", "code-bg"),
+        ("code-string", "code-bg"),
+        ("code-number", "code-bg"),
+        ("code-name", "code-bg"),
     ]
-    marks = [("pass", "surface"), ("fail", "surface"), ("fail", "fail-soft"), ("err", "err-soft"), ("run", "run-soft"),
-             ("control", "surface"), ("control", "bg"), ("focus", "bg"), ("idle", "surface")]
+    marks = [
+        ("pass", "surface"),
+        ("fail", "surface"),
+        ("fail", "fail-soft"),
+        ("err", "err-soft"),
+        ("run", "run-soft"),
+        ("control", "surface"),
+        ("control", "bg"),
+        ("focus", "bg"),
+        ("idle", "surface"),
+    ]
     for pairs, least in ((text, 4.5), (marks, 3.0)):
         for front, back in pairs:
             for mode in (0, 1):

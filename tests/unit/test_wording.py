@@ -34,7 +34,14 @@ def test_a_missing_share_is_a_dash_and_not_zero() -> None:
 
 @pytest.mark.parametrize(
     ("ms", "text"),
-    [(0.2, "<1 ms"), (820, "820 ms"), (3400, "3.4 s"), (72_000, "1 min 12 s"), (3_720_000, "1 h 02 min"), (None, "\u2013")],
+    [
+        (0.2, "<1 ms"),
+        (820, "820 ms"),
+        (3400, "3.4 s"),
+        (72_000, "1 min 12 s"),
+        (3_720_000, "1 h 02 min"),
+        (None, "\u2013"),
+    ],
 )
 def test_durations_use_the_units_that_matter(ms: float | None, text: str) -> None:
     assert wording.duration(ms) == text
