@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from benchwright.lib.errors import BenchwrightError
 
@@ -70,8 +70,6 @@ class Route:
         for value in self.headers.values():
             out += [value, value.removeprefix("Bearer ")]
         out += [str(v) for k, v in self.litellm_params.items() if isinstance(v, str) and k not in PLAIN_LITELLM_PARAMS]
-        if self.base_url and (password := urlsplit(self.base_url).password):
-            out.append(password)
         return out
 
 
@@ -109,7 +107,7 @@ def read_config(raw: Any) -> GatewayConfig:
     route = dict(raw["route"]) if isinstance(raw.get("route"), dict) else {}
     if "references" in raw:
         route.setdefault("references", raw["references"])
-    retries = raw.get("retries") or {}
+    retries = _mapping(raw.get("retries"), "retries")
     _only(retries, {"max", "base_s", "cap_s"}, "retries")
     return GatewayConfig(
         run=str(raw.get("run", "")),
@@ -122,7 +120,7 @@ def read_config(raw: Any) -> GatewayConfig:
         ),
         timeout_s=_number(raw.get("timeout_s", 600.0), "timeout_s", 0.01, 86400),
         max_concurrency=int(_number(raw.get("max_concurrency", 32), "max_concurrency", 1, 10000)),
-        limits=raw.get("limits") or {},
+        limits=_mapping(raw.get("limits"), "limits"),
     )
 
 
@@ -143,15 +141,12 @@ def read_route(raw: Any) -> Route:
     api_key = raw.get("api_key") or None
     if api_key is not None and not _header_safe(api_key):
         raise RouteRefused("The key holds characters that no HTTP header can carry.", field="route.api_key")
-    headers = raw.get("headers") or {}
-    _mapping(headers, "route.headers")
+    headers = _mapping(raw.get("headers"), "route.headers")
     for name, value in headers.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not _header_safe(value):
             raise RouteRefused(f"{name!r} is not a usable header.", field="route.headers")
-    params = raw.get("params") or {}
-    _mapping(params, "route.params")
-    litellm_params = raw.get("litellm_params") or {}
-    _mapping(litellm_params, "route.litellm_params")
+    params = _mapping(raw.get("params"), "route.params")
+    litellm_params = _mapping(raw.get("litellm_params"), "route.litellm_params")
     for where, names in (("params", params), ("litellm_params", litellm_params)):
         if taken := sorted(RESERVED_PARAMS & set(names)):
             raise RouteRefused(f"{taken[0]} is not a parameter of a route.", field=f"route.{where}.{taken[0]}")
@@ -178,7 +173,7 @@ def litellm_yaml(route: Route) -> str:
     if route.kind == "control":
         params["model"] = f"benchwright-control/{route.control}"
     if route.base_url:
-        params["api_base"] = _without_password(route.base_url)
+        params["api_base"] = route.base_url
     if route.api_key:
         params["api_key"] = "os.environ/BENCHWRIGHT_MODEL_KEY"
     if route.headers:
@@ -203,11 +198,6 @@ def _env(kind: str, name: str) -> str:
     return f"BENCHWRIGHT_{kind}_" + re.sub(r"[^A-Z0-9]+", "_", name.upper())
 
 
-def _without_password(url: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
-
-
 def _base_url(value: Any, *, required: bool) -> str | None:
     if value in (None, ""):
         if required:
@@ -219,7 +209,11 @@ def _base_url(value: Any, *, required: bool) -> str | None:
     except ValueError:
         ok = False
     if not ok or re.search(r"[\s\x00-\x1f]", value):
-        raise RouteRefused(f"{value!r} is not an http(s) URL.", field="route.base_url")
+        raise RouteRefused("The base URL is not an http(s) URL.", field="route.base_url")
+    if parts is not None and (parts.username or parts.password or parts.query or parts.fragment):
+        # A credential in a URL ends up in logs and artifacts.
+        message = "The base URL ends with its path: a credential goes into api_key or headers."
+        raise RouteRefused(message, field="route.base_url")
     return str(value).rstrip("/")
 
 
@@ -251,9 +245,11 @@ def _number(value: Any, where: str, low: float, high: float) -> float:
     raise RouteRefused(f"{where} must be a number from {low} to {high}.", field=where)
 
 
-def _mapping(value: Any, where: str) -> None:
+def _mapping(value: Any, where: str) -> Mapping[str, Any]:
+    value = {} if value is None else value
     if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
         raise RouteRefused(f"{where} must be an object.", field=where)
+    return value
 
 
 def _only(raw: Any, known: set[str], where: str) -> None:

@@ -173,7 +173,7 @@ def main(argv: list[str] | None = None) -> int:
         raw = orjson.loads(Path(options.config).read_bytes())
         config = read_config(raw)
         redactor = Redactor([*config.route.secrets(), config.secret.hex()])
-        sys.stderr = RedactingStream(sys.stderr, redactor)  # type: ignore[assignment]
+        sys.stderr = RedactingStream(sys.stderr, redactor)
         sys.stdout = sys.stderr
         uvloop.run(_main(config, out, options.listen, redactor))
     except BenchwrightError as e:

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from sandboxes.model_proxy.adapt import Adaptations
-from sandboxes.model_proxy.answers import Answer, Piece, Served, Stream, note, read_answer, response_finish, word
+from sandboxes.model_proxy.answers import (
+    Answer,
+    Piece,
+    Served,
+    Stream,
+    note,
+    read_answer,
+    response_finish,
+    unfinished,
+    word,
+)
 from sandboxes.model_proxy.calls import Call, CallKind
 from sandboxes.model_proxy.config import Route
-from sandboxes.model_proxy.faults import Fault, FaultKind, from_status
+from sandboxes.model_proxy.faults import Fault, FaultKind, from_status, malformed
 from sandboxes.model_proxy.passthrough import params_for
 from sandboxes.model_proxy.redaction import Redactor
 from sandboxes.model_proxy.retries import read_retry_after
+from sandboxes.model_proxy.usage import UNKNOWN, Usage
+
+_NO_JSON = re.compile(r"Unable to get json response|Empty or invalid response from LLM endpoint", re.IGNORECASE)
 
 
 class LiteLLM:
@@ -67,6 +82,9 @@ class LiteLLM:
                 return Stream(_chain(first, pieces), served)
             document = _plain(answer)
             read_answer(call.kind, document, served)
+            served.usage = _without_made_up(served.usage, call.kind)
+            if served.usage.input is None or (served.usage.output is None and call.kind is not CallKind.EMBEDDINGS):
+                document["usage"] = None
             return Answer(self._redactor.bytes(orjson.dumps(document, default=str)), served)
         except Fault as fault:
             fault.sent = body
@@ -109,7 +127,11 @@ class LiteLLM:
             raise
         except Exception as e:
             raise self._fault(e) from None
+        if not _reported_usage(chunks):
+            served.usage = UNKNOWN
         if call.kind is not CallKind.RESPONSES:
+            if served.finish_reason is None:
+                raise unfinished()
             yield Piece(b"data: [DONE]\n\n", content=False, last=True)
 
     def _chunk(self, call: Call, document: dict[str, Any], served: Served) -> Piece | None:
@@ -143,12 +165,27 @@ class LiteLLM:
         headers = getattr(response, "headers", None) or getattr(error, "litellm_response_headers", None) or {}
         if name == "Timeout" or isinstance(error, TimeoutError):
             return Fault(FaultKind.TIMEOUT, message, status=504, retryable=True)
-        if name == "APIConnectionError":
+        if _NO_JSON.search(message):
+            return malformed(f"The provider's answer is not JSON. {message[:300]}")
+        if name == "APIConnectionError" or "Connection error" in message:
             return Fault(FaultKind.UPSTREAM_UNREACHABLE, message, status=502, retryable=True)
         if name in ("TypeError", "ImportError", "ModuleNotFoundError") or type(status) is not int:
             return Fault(FaultKind.UPSTREAM_ERROR, f"LiteLLM: {name}: {message}", status=502)
         retry_after = read_retry_after(headers.get("retry-after"), headers.get("retry-after-ms"))
         return from_status(status, message, retry_after=retry_after, code=getattr(error, "code", None))
+
+
+def _without_made_up(usage: Usage, kind: CallKind) -> Usage:
+    """LiteLLM writes 0 where a provider said nothing. No prompt has 0 tokens: such an answer is one without usage."""
+    if not usage.input:
+        return UNKNOWN
+    return usage if usage.output or kind is CallKind.EMBEDDINGS else replace(usage, output=None)
+
+
+def _reported_usage(chunks: Any) -> bool:
+    """Whether the provider itself sent usage: LiteLLM fills a gap with an estimate that looks the same."""
+    seen = getattr(chunks, "chunks", None)
+    return not isinstance(seen, list) or any(getattr(chunk, "usage", None) is not None for chunk in seen)
 
 
 def _plain(answer: Any) -> dict[str, Any]:

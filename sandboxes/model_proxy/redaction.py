@@ -60,3 +60,9 @@ class RedactingStream(io.TextIOBase):
 
     def flush(self) -> None:
         self._stream.flush()
+
+    def close(self) -> None:
+        """Says what is left; the stream below stays open."""
+        self._stream.write(self._redactor.text(self._line))
+        self._line = ""
+        self._stream.flush()

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from sandboxes.model_proxy.keys import make_key
+from tests.fakes.hub import FakeHub
 
 SECRET = bytes(range(32))
 RUN = "0192b5a0-1111-7222-8333-444455556666"
@@ -29,10 +30,14 @@ def endpoint(base_url: str, **more: Any) -> dict[str, Any]:
 class RunningGateway:
     """`with RunningGateway(route) as gateway:`; its lines on stdout are `lines`, as parsed JSON."""
 
-    def __init__(self, route: dict[str, Any], **config: Any) -> None:
+    def __init__(
+        self, route: dict[str, Any], *, env: dict[str, str] | None = None, hub: FakeHub | None = None, **config: Any
+    ) -> None:
         retries = {"max": 3, "base_s": 0.01, "cap_s": 0.02}
         secret = SECRET.hex()
         self._config = {"run": RUN, "secret": secret, "route": route, "retries": retries, "timeout_s": 10, **config}
+        self._env = env or {}
+        self._hub = hub
         self._folder = tempfile.TemporaryDirectory()
         self._syncs = 0
         self._changed = threading.Condition()
@@ -44,10 +49,14 @@ class RunningGateway:
     def __enter__(self) -> RunningGateway:
         path = Path(self._folder.name) / "gateway.json"
         path.write_text(json.dumps(self._config))
-        env = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+        env = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")} | self._env
         self._errors = (Path(self._folder.name) / "stderr").open("w+b")
+        where = ["--listen", "127.0.0.1:0"]
+        if self._hub is not None:
+            where, env["BW_HUB_FD"] = [], str(self._hub.theirs.fileno())
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "sandboxes.model_proxy.gateway", str(path), "--listen", "127.0.0.1:0"],
+            [sys.executable, "-m", "sandboxes.model_proxy.gateway", str(path), *where],
+            pass_fds=[] if self._hub is None else [self._hub.theirs.fileno()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -56,7 +65,8 @@ class RunningGateway:
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.port = self.wait_for(lambda line: line["t"] == "ready", 30)["port"]
+        ready = self.wait_for(lambda line: line["t"] == "ready", 30)
+        self.port = ready["port"] if self._hub is None else self._hub.give_listener()
         self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}/v1", timeout=20)
         return self
 

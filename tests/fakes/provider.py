@@ -15,6 +15,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import ssl
 import threading
 import time
 from collections import Counter
@@ -102,6 +103,7 @@ class FakeProvider:
         refuses: Sequence[str] = (),
         host: str = "127.0.0.1",
         port: int = 0,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.answers = answers
         self.key = key
@@ -115,6 +117,7 @@ class FakeProvider:
         self._in_flight = 0
         self._seen: Counter[str] = Counter()
         self._address = (host, port)
+        self._tls = tls
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._thread: threading.Thread | None = None
@@ -123,7 +126,7 @@ class FakeProvider:
     @property
     def url(self) -> str:
         """The root, without /v1."""
-        return f"http://{self._address[0]}:{self._address[1]}"
+        return f"{'https' if self._tls else 'http'}://{self._address[0]}:{self._address[1]}"
 
     @property
     def base_url(self) -> str:
@@ -146,7 +149,7 @@ class FakeProvider:
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         server = web.Server(self._handle, request_factory=_factory, access_log=None)
-        listener = await self._loop.create_server(server, *self._address, backlog=1024)
+        listener = await self._loop.create_server(server, *self._address, backlog=1024, ssl=self._tls)
         self._address = listener.sockets[0].getsockname()[:2]
         self._ready.set()
         await self._stop.wait()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import Any
 
 import httpx
 import pytest
@@ -141,7 +142,7 @@ def test_tool_calls_pass_through_whole_and_streamed(gateway: RunningGateway, pro
     ],
 )
 def test_a_scorer_may_not_set_sampling(
-    gateway: RunningGateway, provider: FakeProvider, body: dict[str, object], named: str
+    gateway: RunningGateway, provider: FakeProvider, body: dict[str, Any], named: str
 ) -> None:
     response = gateway.post(prompt="hi", **body)
     assert error_of(response) == (400, "parameter_refused")
@@ -151,7 +152,7 @@ def test_a_scorer_may_not_set_sampling(
 
 
 def test_a_scorer_may_set_what_belongs_to_the_task(gateway: RunningGateway, provider: FakeProvider) -> None:
-    body = {"stop": ["\n"], "logprobs": True, "top_logprobs": 2, "response_format": {"type": "json_object"}, "n": 1}
+    body: dict[str, Any] = {"stop": ["\n"], "logprobs": True, "top_logprobs": 2, "response_format": {"type": "json_object"}, "n": 1}
     assert gateway.post(prompt="hi", temperature=None, **body).status_code == 200
     assert provider.requests[0].body["stop"] == ["\n"]
     assert provider.requests[0].body["response_format"] == {"type": "json_object"}
