@@ -9,7 +9,7 @@ import environ
 from csp.constants import NONCE, NONE, SELF
 
 from benchwright import env
-from benchwright.lib.paths import ROOT, runtime_dir
+from benchwright.lib.paths import ROOT, runtime_dir, state_dir
 
 BASE_DIR: Path = ROOT
 SECRET_KEY = env.secret_key()
@@ -122,7 +122,8 @@ CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", 
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = state_dir() / "static"  # served from the source by the finders; a deployment may collect here
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 

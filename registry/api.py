@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
-from ninja import Router
+from ninja import Router, Status
 
 from benchwright.auth import caller, writer
 from benchwright.lib.clock import stamp
@@ -19,7 +19,7 @@ router = Router(tags=["registry"])
 
 
 @router.post("/files", response={201: dict}, summary="Upload a file")
-def upload(request: HttpRequest) -> tuple[int, dict[str, Any]]:
+def upload(request: HttpRequest) -> Status:
     """multipart/form-data with one part called file. Answers with the id that a launch's `files` takes."""
     who = writer(request)
     given = request.FILES.get("file")
@@ -41,7 +41,7 @@ def upload(request: HttpRequest) -> tuple[int, dict[str, Any]]:
     if given.size == 0:
         raise BenchwrightError("The file is empty.", code="file_empty", field="file")
     kept = save_upload(who.account, given.name or "upload", given.read())
-    return 201, {"id": kept.id, "name": kept.name, "bytes": kept.size, "sha256": kept.sha256}
+    return Status(201, {"id": kept.id, "name": kept.name, "bytes": kept.size, "sha256": kept.sha256})
 
 
 @router.get("/registry/benchmarks", summary="List benchmarks")

@@ -104,7 +104,7 @@ def _runs(account: Any) -> QuerySet[RunSummary]:
 
 
 def _tile(benchmark_id: str, size: int = 40) -> SafeString:
-    return mark_safe(identicon(benchmark_id, size))  # noqa: S308 - numbers and fixed colours only
+    return mark_safe(identicon(benchmark_id, size))
 
 
 def cards(account: Any, q: str = "") -> list[Card]:

@@ -112,8 +112,38 @@ def search_benchmarks(account: Account | None, words: str, limit: int = 5) -> li
 
 
 _COMMON = frozenset(
-    (
-        "the and for with that how well does can measure benchmark test score model models answer answers questions "
-        "question use using run evaluate evaluation its are was from this what which sample"
-    ).split()
+    [
+        "the",
+        "and",
+        "for",
+        "with",
+        "that",
+        "how",
+        "well",
+        "does",
+        "can",
+        "measure",
+        "benchmark",
+        "test",
+        "score",
+        "model",
+        "models",
+        "answer",
+        "answers",
+        "questions",
+        "question",
+        "use",
+        "using",
+        "run",
+        "evaluate",
+        "evaluation",
+        "its",
+        "are",
+        "was",
+        "from",
+        "this",
+        "what",
+        "which",
+        "sample",
+    ]
 )

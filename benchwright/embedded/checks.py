@@ -23,9 +23,13 @@ NO_TESTS = 5  # pytest's exit code when nothing was collected
 
 def main(argv: list[str]) -> int:
     """0 = all passed. Otherwise the first failing step's exit code."""
-    parser = argparse.ArgumentParser(prog="./bw test", description="Checks and tests. What follows the tier goes to pytest.")
+    parser = argparse.ArgumentParser(
+        prog="./bw test", description="Checks and tests. What follows the tier goes to pytest."
+    )
     parser.add_argument("tier", nargs="?", default="all", choices=(*TIERS, "all"))
-    parser.add_argument("--data", help="folder of the shared data sets (default: $BENCHWRIGHT_DATA, then ../shared/data)")
+    parser.add_argument(
+        "--data", help="folder of the shared data sets (default: $BENCHWRIGHT_DATA, then ../shared/data)"
+    )
     options, rest = parser.parse_known_args(argv)
     if options.data:
         if not Path(options.data).is_dir():
@@ -69,7 +73,9 @@ def _steps(tier: str, wanted: tuple[str, ...], rest: list[str]) -> int:
 def _step(name: str, command: list[str]) -> int:
     began = time.monotonic()
     python = [sys.executable, *([] if command[0] == "-c" else ["-m"])]
-    done = subprocess.run([*python, *command], cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        [*python, *command], cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     print(f"{name}: {'ok' if not done.returncode else 'FAILED'} ({time.monotonic() - began:.1f} s)", flush=True)
     if done.returncode:
         print(done.stdout, flush=True)

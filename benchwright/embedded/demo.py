@@ -25,9 +25,13 @@ CONTROL = {"source": "control", "identifier": "control/oracle"}
 
 def main(argv: list[str] | None = None) -> int:
     """0 = the run ended ok; 1 = it did not, or nothing started; 130 = interrupted before the end."""
-    parser = argparse.ArgumentParser(prog="./bw demo", description="Set up, start, run one real benchmark and follow it.")
+    parser = argparse.ArgumentParser(
+        prog="./bw demo", description="Set up, start, run one real benchmark and follow it."
+    )
     parser.add_argument("--exit", action="store_true", help="stop everything once the run has ended")
-    parser.add_argument("--control", action="store_true", help="don't get the small model; let the labelled oracle answer")
+    parser.add_argument(
+        "--control", action="store_true", help="don't get the small model; let the labelled oracle answer"
+    )
     parser.add_argument("--benchmark", default=BENCHMARK, help=f"a registered benchmark (default {BENCHMARK})")
     options = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, _interrupt)
@@ -95,10 +99,15 @@ def _small_model() -> Iterator[dict[str, Any]]:
                 print("Getting a small real model, SmolLM2-135M (about 130 MB, once) …", flush=True)
             server = stack.enter_context(SmallModel(install()))
         except ModelUnavailable as reason:
-            print(f"No small model here: {reason}.\nThe control `oracle` answers instead: it knows the answers.", flush=True)
+            print(
+                f"No small model here: {reason}.\nThe control `oracle` answers instead: it knows the answers.",
+                flush=True,
+            )
             yield CONTROL
             return
-        print("The model is SmolLM2-135M-Instruct on this machine's CPU: real, but weak. Expect a low score.", flush=True)
+        print(
+            "The model is SmolLM2-135M-Instruct on this machine's CPU: real, but weak. Expect a low score.", flush=True
+        )
         yield {
             "source": "endpoint", "identifier": IDENTIFIER, "base_url": server.base_url,
             "params": {"temperature": 0, "max_tokens": 64},

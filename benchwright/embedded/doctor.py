@@ -73,7 +73,9 @@ def _python() -> Iterator[Finding]:
         import ensurepip  # noqa: F401
         import venv  # noqa: F401
     except ImportError:
-        yield Finding("bad", "venv", "this Python can't make environments", "Debian, Ubuntu: apt-get install python3-venv")
+        yield Finding(
+            "bad", "venv", "this Python can't make environments", "Debian, Ubuntu: apt-get install python3-venv"
+        )
 
 
 def _environment() -> Iterator[Finding]:
@@ -127,7 +129,9 @@ def _services() -> Iterator[Finding]:
                 yield Finding("ok", "PostgreSQL", f"DATABASE_URL answers ({connection.info.server_version // 10000})")
         else:
             who = account.choose(os.access("/var/lib", os.W_OK))
-            yield Finding("ok", "PostgreSQL", f"embedded, {_version(binaries.postgres_bin() / 'postgres')}, as {who.name}")
+            yield Finding(
+                "ok", "PostgreSQL", f"embedded, {_version(binaries.postgres_bin() / 'postgres')}, as {who.name}"
+            )
     except Exception as error:
         yield Finding("bad", "PostgreSQL", *_split(error, "Check DATABASE_URL."))
     try:
@@ -143,7 +147,9 @@ def _services() -> Iterator[Finding]:
     if runfiles.supervisor_pid() is not None:
         missing = Services().unreachable()
         for name in missing:
-            yield Finding("bad", name, "does not answer", f"See {state_dir() / 'logs'}; ./bw down and ./bw up start it afresh.")
+            yield Finding(
+                "bad", name, "does not answer", f"See {state_dir() / 'logs'}; ./bw down and ./bw up start it afresh."
+            )
 
 
 def _sandbox() -> Iterator[Finding]:
@@ -178,7 +184,19 @@ def _try_a_box() -> Capabilities | None:
     from sandboxes.backends.local.probe import explain
 
     bwrap = find_bwrap()
-    command = [str(bwrap), "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
+    command = [
+        str(bwrap),
+        "--unshare-all",
+        "--die-with-parent",
+        "--ro-bind",
+        "/",
+        "/",
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        "true",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     return None if done.returncode == 0 else explain(done.stderr)
 
@@ -188,7 +206,12 @@ def _chromium() -> Iterator[Finding]:
         if path := shutil.which(name):
             yield Finding("ok", "Chromium", path)
             return
-    yield Finding("note", "Chromium", "not here; only the browser tests need it", "Debian: apt-get install chromium fonts-dejavu-core")
+    yield Finding(
+        "note",
+        "Chromium",
+        "not here; only the browser tests need it",
+        "Debian: apt-get install chromium fonts-dejavu-core",
+    )
 
 
 def _keys() -> Iterator[Finding]:
@@ -196,7 +219,9 @@ def _keys() -> Iterator[Finding]:
     if present:
         yield Finding("ok", "provider keys", ", ".join(present))
     else:
-        yield Finding("note", "provider keys", "none in the environment", "export OPENAI_API_KEY=…, or give a key with the launch")
+        yield Finding(
+            "note", "provider keys", "none in the environment", "export OPENAI_API_KEY=…, or give a key with the launch"
+        )
 
 
 def _existing(folder: Path) -> Path:

@@ -84,7 +84,9 @@ class Follower:
         took = phase.get("duration_ms")
         extra = "from cache" if phase.get("cache_hit") else "" if took is None else f"{took / 1000:.1f} s"
         note = clean(str(phase.get("note") or ""))[:70]
-        self._print(f"  {_MARKS.get(status, '✓' if status in ('ok', 'completed') else '·')} {name:<12} {extra:<11} {note}".rstrip())
+        self._print(
+            f"  {_MARKS.get(status, '✓' if status in ('ok', 'completed') else '·')} {name:<12} {extra:<11} {note}".rstrip()
+        )
 
     def _redraw(self, text: str) -> None:
         width = shutil.get_terminal_size().columns - 1

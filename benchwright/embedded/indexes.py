@@ -39,7 +39,9 @@ def uv_environment(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[s
     new: dict[str, str] = {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "UV_LINK_MODE": "copy"}
     if not any(environ.get(name) for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL")) and (url := pip.get("index-url")):
         new["UV_DEFAULT_INDEX"] = url
-    if not any(environ.get(name) for name in ("UV_INDEX", "UV_EXTRA_INDEX_URL")) and (more := pip.get("extra-index-url")):
+    if not any(environ.get(name) for name in ("UV_INDEX", "UV_EXTRA_INDEX_URL")) and (
+        more := pip.get("extra-index-url")
+    ):
         new["UV_INDEX"] = more
         # pip looks at all indexes together. With hashes checked, a stranger's package of the same name can't get in.
         new["UV_INDEX_STRATEGY"] = "unsafe-best-match"

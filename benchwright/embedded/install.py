@@ -197,7 +197,9 @@ def _make(venv: Path) -> None:
             [sys.executable, "-m", "venv", venv], capture_output=True, text=True, check=False, env=_clean_environment()
         )
     except OSError as error:
-        raise InstallFailed(f"Can't make {venv}: {error}.\nSet BENCHWRIGHT_VENV to a folder you may write to.") from None
+        raise InstallFailed(
+            f"Can't make {venv}: {error}.\nSet BENCHWRIGHT_VENV to a folder you may write to."
+        ) from None
     if done.returncode:
         said = (done.stdout + done.stderr).strip()
         shutil.rmtree(venv, ignore_errors=True)

@@ -14,7 +14,9 @@ TRIES = 100
 
 def open_listener(host: str, port: int) -> socket.socket:
     """A socket listening on the first free port from `port` on (0: any). Raises OSError for a host that is not ours."""
-    family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
+        0
+    ]
     for number in range(port, port + TRIES) if port else [0]:
         listener = socket.socket(family, kind, proto)
         # Without this a port stays "taken" for a minute after the last stop.

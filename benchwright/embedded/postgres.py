@@ -159,7 +159,9 @@ class Postgres:
                 time.sleep(0.03)
             if self.process.poll() is None:
                 self.process.send_signal(signal.SIGQUIT)
-                raise ServiceFailed(f"PostgreSQL did not answer within {START_SECONDS} s. Its log: {self.log}\n{INSTEAD}")
+                raise ServiceFailed(
+                    f"PostgreSQL did not answer within {START_SECONDS} s. Its log: {self.log}\n{INSTEAD}"
+                )
             # Right after a kill -9 the old server's shared memory is still there for a moment.
             if tries >= 12 or time.monotonic() > deadline:
                 raise ServiceFailed(f"PostgreSQL ended at once:\n{tail(self.log)}\nIts log: {self.log}\n{INSTEAD}")

@@ -17,7 +17,7 @@ import urllib.error
 import urllib.request
 from types import FrameType
 
-from benchwright.embedded import runfiles
+from benchwright.embedded import bytecode, runfiles
 from benchwright.embedded.binaries import ServiceFailed
 from benchwright.embedded.listener import open_listener, url_of
 from benchwright.embedded.logs import LineSink, Terminal
@@ -51,6 +51,7 @@ class Supervisor:
         self.url = ""
         self.ready = False
         self.sign_in = ""
+        self.compiler: subprocess.Popen[bytes] | None = None
 
     def run(self) -> int:
         """Until stopped. 0 = ended as asked; 1 = could not start (the reason has been printed)."""
@@ -92,7 +93,9 @@ class Supervisor:
         try:
             listener = open_listener(host, int(wanted))
         except (OSError, ValueError) as error:
-            raise StartFailed(f"Can't listen on {host}:{wanted}: {error}. Set BENCHWRIGHT_HOST or BENCHWRIGHT_PORT.") from None
+            raise StartFailed(
+                f"Can't listen on {host}:{wanted}: {error}. Set BENCHWRIGHT_HOST or BENCHWRIGHT_PORT."
+            ) from None
         port = listener.getsockname()[1]
         if wanted not in ("0", str(port)):
             self.say(f"Port {wanted} is taken; using {port}.")
@@ -111,6 +114,7 @@ class Supervisor:
             self._spawn(child)
         self.sign_in = self._manage("bootstrap").strip()
         self._wait_ready()
+        self.compiler = bytecode.start()
         self.say(f"Benchwright is up at {self.url} ({time.monotonic() - began:.1f} s). Ctrl-C stops it.")
         for line in self.sign_in.splitlines():
             self.say(line)
@@ -120,7 +124,7 @@ class Supervisor:
         celery = [*python, "celery", "-q", "-A", "benchwright"]
         workers = os.environ.get("BENCHWRIGHT_WORKERS") or "2"
         # Celery warns root at every start; a container's only user is root.
-        calm = {"PYTHONWARNINGS": "ignore::RuntimeWarning:celery.platforms"}
+        calm = {"PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges"}
         web = [*python, "uvicorn", "benchwright.asgi:application", "--fd", str(listener), "--no-access-log"]
         web += ["--log-level", "warning", "--timeout-graceful-shutdown", "2", "--timeout-keep-alive", "30"]
         specs = [
@@ -128,13 +132,27 @@ class Supervisor:
             Spec("web", web, grace=((signal.SIGTERM, 5.0),), pass_fds=(listener,)),
             Spec(
                 "worker",
-                [*celery, "worker", "--loglevel", "INFO", "--concurrency", workers, "--without-gossip", "--without-mingle"],
+                [
+                    *celery,
+                    "worker",
+                    "--loglevel",
+                    "INFO",
+                    "--concurrency",
+                    workers,
+                    "--without-gossip",
+                    "--without-mingle",
+                ],
                 env=calm,
                 # A warm shutdown waits for the runs in hand, which may take hours; their leases let another worker
                 # go on.
                 grace=((signal.SIGTERM, 3.0), (signal.SIGQUIT, 3.0)),
             ),
-            Spec("beat", [*celery, "beat", "--loglevel", "WARNING", "--pidfile", ""], env=calm, grace=((signal.SIGTERM, 3.0),)),
+            Spec(
+                "beat",
+                [*celery, "beat", "--loglevel", "WARNING", "--pidfile", ""],
+                env=calm,
+                grace=((signal.SIGTERM, 3.0),),
+            ),
         ]
         return specs if sys.platform == "linux" else specs[1:]
 
@@ -146,10 +164,14 @@ class Supervisor:
         )  # fmt: skip
         path = log_path(self.state, "manage")
         with path.open("a") as log:
-            log.write(f"$ manage.py {' '.join(arguments)}\n{done.stdout if arguments[0] != 'bootstrap' else ''}{done.stderr}")
+            log.write(
+                f"$ manage.py {' '.join(arguments)}\n{done.stdout if arguments[0] != 'bootstrap' else ''}{done.stderr}"
+            )
         if done.returncode:
             last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
-            raise StartFailed(f"manage.py {arguments[0]} failed:\n{last}\nAll of it: {path}\n./bw doctor may know more.")
+            raise StartFailed(
+                f"manage.py {arguments[0]} failed:\n{last}\nAll of it: {path}\n./bw doctor may know more."
+            )
         return done.stdout
 
     def _wait_ready(self) -> None:
@@ -161,7 +183,9 @@ class Supervisor:
                 self.ready = answers(self.url_here())
                 next_look = time.monotonic() + 0.2
             if time.monotonic() > deadline:
-                raise StartFailed(f"The web process did not answer within {READY_SECONDS:.0f} s: {log_path(self.state, 'web')}")
+                raise StartFailed(
+                    f"The web process did not answer within {READY_SECONDS:.0f} s: {log_path(self.state, 'web')}"
+                )
         runfiles.write_status(url=self.url, ready=True, local_url=self.url_here())
 
     def url_here(self) -> str:
@@ -193,6 +217,8 @@ class Supervisor:
             else:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake, 4096)
+        if self.compiler is not None and self.compiler.poll() is not None:
+            self.compiler = None
         for child in self.children:
             if child.process is not None and child.process.poll() is not None:
                 self._forget(child)
@@ -239,6 +265,9 @@ class Supervisor:
                         self._forget(child)
                     if child.stopping_step(self.hurry):
                         group.remove(child)
+        if self.compiler is not None and self.compiler.poll() is None:
+            self.compiler.kill()
+            self.compiler.wait()
         for child in self.children:
             child.sink.close()
         self.children = []

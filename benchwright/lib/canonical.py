@@ -13,6 +13,7 @@ import re
 from typing import Any
 
 _UNSAFE = re.compile(r"\\u0000|\\ud[89a-f]|NaN|Infinity", re.IGNORECASE)
+_LONE = re.compile("[\ud800-\udfff]")
 
 
 def canonical(value: Any) -> str:
@@ -47,9 +48,9 @@ def jsonb_text(text: str) -> str:
 
 def _sanitise(value: Any) -> Any:
     if isinstance(value, str):
-        return value.replace("\0", "\u2400").encode("utf-8", "replace").decode()
+        return _LONE.sub("\ufffd", value.replace("\0", "\u2400"))
     if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
+        return value if math.isfinite(value) else json.dumps(value)
     if isinstance(value, list):
         return [_sanitise(v) for v in value]
     if isinstance(value, dict):

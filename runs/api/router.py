@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest
-from ninja import Router
+from ninja import Router, Status
 
 from benchwright.auth import caller, writer
 from benchwright.lib.canonical import digest
@@ -42,7 +42,7 @@ def body_of(request: HttpRequest) -> Any:
 
 
 @router.post("/runs", response={201: dict}, summary="Launch a run")
-def create_run(request: HttpRequest) -> tuple[int, dict[str, Any]]:
+def create_run(request: HttpRequest) -> Status:
     """Four bodies: {prompt, …}, {benchmark, subset, …}, {replay, …}, {fork, …}. The same Idempotency-Key gives the
     same run.
     """
@@ -60,11 +60,11 @@ def create_run(request: HttpRequest) -> tuple[int, dict[str, Any]]:
                     status=409,
                     hint="Use a new key for a new launch.",
                 )
-            return 201, run_json(run_detail(who.account, who.user, known["run"]), settings.BASE_URL)
+            return Status(201, run_json(run_detail(who.account, who.user, known["run"]), settings.BASE_URL))
     run = launch(who.user, who.account, launch_request(body))
     if slot:
         cache.set(slot, {"run": str(run.pk), "body": digest(body)}, REPEAT_SECONDS)
-    return 201, run_json(detail_of(run), settings.BASE_URL)
+    return Status(201, run_json(detail_of(run), settings.BASE_URL))
 
 
 @router.post("/runs/validate", summary="Check a launch without launching")

@@ -1,0 +1,1 @@
+"""One action, query, endpoint or trigger against a real Postgres."""

@@ -1,0 +1,1 @@
+"""Makers of rows: set only what the test is about."""

@@ -1,0 +1,1 @@
+"""A whole run, from the form to the receipt."""
