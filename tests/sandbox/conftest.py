@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import http.server
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +19,8 @@ from pathlib import Path
 import pytest
 
 from benchwright.lib.paths import ROOT
+from sandboxes.backends.base import Sandbox
+from sandboxes.backends.conformance import Ground
 from sandboxes.backends.local.client import LocalBackend
 from sandboxes.backends.local.cpu import CpuGroups
 from sandboxes.backends.local.reach import open_to_all
@@ -144,3 +149,37 @@ def own_daemon() -> Iterator[Daemon]:
 def backend(daemon: Daemon) -> LocalBackend:
     """The session's backend."""
     return daemon.backend
+
+
+@pytest.fixture
+def ground(backend: LocalBackend) -> Iterator[Ground]:
+    with Ground(backend) as one:
+        yield one
+
+
+@pytest.fixture
+def web() -> Iterator[int]:
+    """A service of the host on 127.0.0.1; its port."""
+
+    class Hello(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps({"path": self.path, "host": self.headers["Host"]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+def python(box: Sandbox, code: str, *, timeout: float = 30) -> str:
+    """What the code prints in the box, errors included."""
+    result = box.run(["sh", "-c", '"$BW_PYTHON" -c "$0"', code], timeout=timeout)
+    return (result.stdout + result.stderr).decode(errors="replace")

@@ -57,7 +57,7 @@ def bwrap_argv(host: Host, reach: Reach, spec: BoxSpec, folder: Path, layers: li
     """bwrap and its arguments. `layers` are the lower layers of /workspace, the bottom one first."""
     assert host.bwrap
     shm = max(16, spec.size.memory_mb // 4) << 20
-    argv = [reach.source(host.bwrap), "--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-ipc"]
+    argv = [reach.program(host.bwrap), "--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-ipc"]
     argv += ["--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL", "--die-with-parent", "--new-session"]
     argv += ["--as-pid-1", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--clearenv"]
     argv += ["--ro-bind", "/usr", "/usr"]

@@ -38,7 +38,17 @@ class Reach:
             self._known[path] = self._bind(path)
         return self._known[path]
 
+    def program(self, path: str) -> str:
+        """The same for a program out of a wheel, whose libraries lie beside its package: they come along."""
+        if not self._as_root or open_to_all(path):
+            return path
+        packages = Path(path).parents[2]
+        return str(Path(self.source(str(packages))) / Path(path).relative_to(packages))
+
     def _bind(self, path: str) -> str:
+        mode = os.stat(path).st_mode
+        if not mode & stat.S_IROTH or (stat.S_ISDIR(mode) and not mode & stat.S_IXOTH):
+            raise Unreachable(f"{path} itself is closed to other users: chmod o+rX it")  # a bind keeps its mode
         if not self._own_namespace:
             libc = ctypes.CDLL(None, use_errno=True)
             if libc.unshare(CLONE_NEWNS) or libc.mount(None, b"/", None, MS_REC | MS_SLAVE, None):
