@@ -29,9 +29,13 @@ def recover() -> None:
     """Hands out runs whose worker has gone: the lease has expired, or the message never arrived."""
     at = now()
     gone = Q(heartbeat_at__lt=at - timedelta(seconds=settings.LEASE_SECONDS))
-    never = Q(heartbeat_at=None) & (Q(dispatched_at=None) | Q(dispatched_at__lt=at - timedelta(seconds=REDISPATCH_SECONDS)))
+    never = Q(heartbeat_at=None) & (
+        Q(dispatched_at=None) | Q(dispatched_at__lt=at - timedelta(seconds=REDISPATCH_SECONDS))
+    )
     asked = Q(dispatched_at=None) | Q(dispatched_at__lt=at - timedelta(seconds=settings.LEASE_SECONDS / 2))
-    for run in Run.objects.filter(Q(status=RunStatus.RUNNING) & (gone | never) & asked).only("id", "halted", "halt_reason"):
+    for run in Run.objects.filter(Q(status=RunStatus.RUNNING) & (gone | never) & asked).only(
+        "id", "halted", "halt_reason"
+    ):
         if not (run.halted and halt_is(run.halt_reason, (PAUSE_REASON, *WAIT_REASONS))):
             dispatch(run.pk)
 

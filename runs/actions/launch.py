@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from billing.models import Account, User
 from registry.models import Benchmark, Impl, Subset
@@ -66,7 +66,32 @@ def check(account: Account, request: LaunchRequest) -> Resolved:
     return Resolved(files=tuple({"id": u.id, "name": u.name, "sha256": u.sha256, "bytes": u.size} for u in uploads))
 
 
-def launch(user: User, account: Account, request: LaunchRequest) -> Run:
+def launch_once(user: User, account: Account, request: LaunchRequest, key: str, body_digest: str) -> Run:
+    """A launch under an Idempotency-Key: the run that the same key and body made before, else a new one.
+
+    Raises LaunchRefused when the key was used with another body. An empty key always makes a new run.
+    """
+    if not key:
+        return launch(user, account, request)
+    known = Run.objects.filter(account=account, idempotency_key=key).first()
+    if known is None:
+        try:
+            return launch(user, account, request, idempotency_key=key, body_digest=body_digest)
+        except IntegrityError:
+            known = Run.objects.get(account=account, idempotency_key=key)  # a twin was faster
+    if known.body_digest != body_digest:
+        raise LaunchRefused(
+            "This Idempotency-Key was used with another body.",
+            code="idempotency_conflict",
+            status=409,
+            hint="Use a new key for a new launch.",
+        )
+    return known
+
+
+def launch(
+    user: User, account: Account, request: LaunchRequest, *, idempotency_key: str = "", body_digest: str = ""
+) -> Run:
     """Makes the run and starts it. Raises LaunchRefused, NotFound and others; then nothing was written."""
     found = check(account, request)
     trials = resolve_trials(request.trials, found.subset.default_trials if found.subset else None)
@@ -99,6 +124,8 @@ def launch(user: User, account: Account, request: LaunchRequest) -> Run:
             parent=found.parent,
             rewind_phase=request.rewind_to or "",
             run_group=request.run_group,
+            idempotency_key=idempotency_key,
+            body_digest=body_digest,
             key_secret=secrets.token_bytes(32),
         )
         if request.model.api_key:

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from django.conf import settings
-from django.core.cache import cache
 from django.http import HttpRequest
 from ninja import Router, Status
 
@@ -16,7 +15,7 @@ from benchwright.lib.errors import BenchwrightError
 from registry.vocabulary import Visibility
 from runs.actions.change_visibility import change_visibility
 from runs.actions.halt import pause, resolve_review, resume, stop
-from runs.actions.launch import check, launch
+from runs.actions.launch import check, launch_once
 from runs.actions.requests import launch_request
 from runs.api.reads import limit_of
 from runs.api.reads import router as reads
@@ -28,7 +27,6 @@ from runs.queries.run_list import run_list
 
 router = Router(tags=["runs"])
 router.add_router("", reads)
-REPEAT_SECONDS = 24 * 3600
 
 
 def body_of(request: HttpRequest) -> Any:
@@ -49,21 +47,9 @@ def create_run(request: HttpRequest) -> Status:
     who = writer(request)
     body = body_of(request)
     key = request.headers.get("Idempotency-Key", "")
-    slot = f"launch:{who.account.pk}:{digest([key])}" if key else ""
-    if slot:
-        known = cache.get(slot)
-        if known:
-            if known["body"] != digest(body):
-                raise BenchwrightError(
-                    "This Idempotency-Key was used with another body.",
-                    code="idempotency_conflict",
-                    status=409,
-                    hint="Use a new key for a new launch.",
-                )
-            return Status(201, run_json(run_detail(who.account, who.user, known["run"]), settings.BASE_URL))
-    run = launch(who.user, who.account, launch_request(body))
-    if slot:
-        cache.set(slot, {"run": str(run.pk), "body": digest(body)}, REPEAT_SECONDS)
+    if len(key) > 200:
+        raise BenchwrightError("An Idempotency-Key has at most 200 characters.", code="invalid_request")
+    run = launch_once(who.user, who.account, launch_request(body), key, digest(body))
     return Status(201, run_json(detail_of(run), settings.BASE_URL))
 
 

@@ -300,6 +300,19 @@ class Attempts:
 
     # Whole trials.
 
+    def run_safely(self, slot: Slot, item: int) -> None:
+        """One trial in this thread; a fault of the runner itself is that trial's error and not the worker's end."""
+        try:
+            self.run(slot, item)
+        except Exception as error:
+            self._own_fault(item, error)
+
+    def _own_fault(self, item: int, error: Exception) -> None:
+        task = self.runner.tasks[item]
+        reason = error_dict(error, "crash")
+        line = result_line(task.get("index", -1), task.get("trial", 0), 1, error=reason)
+        self.runner.board.publish(b.RESULT, item, 1, line)
+
     def run(self, slot: Slot, item: int) -> None:
         """One trial in this thread."""
         trial = self.open(slot, item)
@@ -332,6 +345,12 @@ class Attempts:
 
     async def run_async(self, slot: Slot, item: int, score: Any) -> None:
         """One trial in this coroutine; `score(slot, trial)` awaits a thread."""
+        try:
+            await self._run_async(slot, item, score)
+        except Exception as error:
+            self._own_fault(item, error)
+
+    async def _run_async(self, slot: Slot, item: int, score: Any) -> None:
         trial = self.open(slot, item)
         try:
             if (trial.answer or await self._solve_async(slot, trial)) and self.runner.plan.mode != "solve":

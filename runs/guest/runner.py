@@ -22,7 +22,8 @@ from .monitor import Monitor, slot_on_stack
 from .output import flush_output, redirect_output
 from .verdict import TaskTimeout, error_dict
 
-STACK_BYTES = 1 << 20
+# A deep recursion needs stack, and all stacks together count against the memory limit.
+ALL_STACKS = 256 << 20
 
 _real_exit = os._exit
 
@@ -105,7 +106,7 @@ class Runner:
                 item = self.next_item(slot)
                 if item is None:
                     break
-                self.attempts.run(slot, item)
+                self.attempts.run_safely(slot, item)
         except TaskTimeout:
             pass
         finally:
@@ -174,9 +175,10 @@ def child_main(job: Job, board: Board, tasks: Tasks, plan: Plan, log_fd: int, fa
 def _settle_in(board: Board, plan: Plan, job: Job, log_fd: int, fault_fd: int) -> None:
     redirect_output(log_fd)
     faulthandler.enable(file=fault_fd, all_threads=False)
-    threading.stack_size(STACK_BYTES)
+    stack = min(8 << 20, max(1 << 20, ALL_STACKS // plan.slots)) & ~0xFFFF
+    threading.stack_size(stack)
     prefer_oom_victim()
-    limit_memory(job.memory_mb, plan.slots + 8, STACK_BYTES)
+    limit_memory(job.memory_mb, plan.slots + 8, stack)
     board.beat()
 
 

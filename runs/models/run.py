@@ -45,6 +45,8 @@ class Run(models.Model):
     run_group = models.CharField(max_length=100, blank=True)
     key_secret = models.BinaryField()  # signs the fake keys of this run; worthless outside its proxy
     created_at = models.DateTimeField(auto_now_add=True)
+    idempotency_key = models.CharField(max_length=200, blank=True)
+    body_digest = models.CharField(max_length=64, blank=True)
 
     # the lease: one worker at a time
     lease_epoch = models.BigIntegerField(default=0)
@@ -87,6 +89,12 @@ class Run(models.Model):
 
     class Meta:
         db_table = "traces"
+        constraints = [
+            # A repeated request must find the first run, however close together the two come.
+            models.UniqueConstraint(
+                fields=["account", "idempotency_key"], condition=~models.Q(idempotency_key=""), name="a_launch_once"
+            )
+        ]
         indexes = [
             models.Index(fields=["account", "-created_at"], name="runs_of_account"),
             models.Index(fields=["status", "heartbeat_at"], name="runs_to_recover"),

@@ -169,7 +169,7 @@ def open_source(source: Source) -> BinaryIO:
         if head == b"\x1f\x8b":
             inner = gzip.GzipFile(fileobj=inner)  # type: ignore[assignment]
     elif source.compression == "gzip":
-        inner = gzip.open(source.path, "rb")  # type: ignore[assignment]
+        inner = gzip.open(source.path, "rb")  # type: ignore[assignment]  # noqa: SIM115 - the caller closes it
     else:
         return open(source.path, "rb")
     return io.BufferedReader(Bounded(inner, source.packed, source.name), 1 << 20)
