@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from sandboxes.model_proxy.calls import Call, CallKind
 from sandboxes.model_proxy.faults import Fault, from_status, malformed
+from sandboxes.model_proxy.lenient import printable
 from sandboxes.model_proxy.usage import UNKNOWN, Usage, read_usage
 
 
@@ -115,7 +116,7 @@ def response_finish(document: dict[str, Any]) -> str | None:
 
 def word(value: Any) -> str | None:
     """A short text, else None: whatever a provider puts there, the record stays small."""
-    return value[:200] if isinstance(value, str) and value else None
+    return printable(value[:200]) if isinstance(value, str) and value else None
 
 
 def unfinished(fault_message: str = "The provider's stream ended before the answer was complete.") -> Fault:

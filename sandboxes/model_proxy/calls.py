@@ -53,6 +53,7 @@ class Call:
     adapted: list[str] = field(default_factory=list)
     attempts: int = 0
     waited_s: float = 0.0
+    recorded: bool = False
 
 
 def read_call(kind: CallKind, key: KeyScope, raw: bytes) -> Call:

@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 
+from sandboxes.model_proxy.lenient import printable
+
 MESSAGE_LIMIT = 2000
 
 
@@ -43,7 +45,7 @@ class Fault(Exception):
         retry_after: float | None = None,
         param: str | None = None,
     ) -> None:
-        message = " ".join(message.split())[:MESSAGE_LIMIT]
+        message = printable(" ".join(message.split())[:MESSAGE_LIMIT])
         super().__init__(message)
         self.kind = kind
         self.message = message

@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from sandboxes.model_proxy.adapt import Adaptations
 from sandboxes.model_proxy.answers import (
     Answer,
@@ -26,6 +24,7 @@ from sandboxes.model_proxy.answers import (
 from sandboxes.model_proxy.calls import Call, CallKind
 from sandboxes.model_proxy.config import Route
 from sandboxes.model_proxy.faults import Fault, FaultKind, from_status, malformed
+from sandboxes.model_proxy.lenient import dumps
 from sandboxes.model_proxy.passthrough import params_for
 from sandboxes.model_proxy.redaction import Redactor
 from sandboxes.model_proxy.retries import read_retry_after
@@ -85,7 +84,7 @@ class LiteLLM:
             served.usage = _without_made_up(served.usage, call.kind)
             if served.usage.input is None or (served.usage.output is None and call.kind is not CallKind.EMBEDDINGS):
                 document["usage"] = None
-            return Answer(self._redactor.bytes(orjson.dumps(document, default=str)), served)
+            return Answer(self._redactor.bytes(dumps(document)), served)
         except Fault as fault:
             fault.sent = body
             raise
@@ -144,7 +143,7 @@ class LiteLLM:
             del document["usage"]
             if not choices:
                 return None
-        return Piece(self._redactor.bytes(b"data: " + orjson.dumps(document, default=str) + b"\n\n"), bool(choices))
+        return Piece(self._redactor.bytes(b"data: " + dumps(document) + b"\n\n"), bool(choices))
 
     def _response_event(self, document: dict[str, Any], served: Served) -> Piece:
         kind = str(document.get("type") or "")
@@ -154,7 +153,7 @@ class LiteLLM:
             note(inner, served)
             if ended:
                 served.finish_reason = response_finish(inner)
-        data = b"event: " + kind.encode() + b"\ndata: " + orjson.dumps(document, default=str) + b"\n\n"
+        data = b"event: " + kind.encode() + b"\ndata: " + dumps(document) + b"\n\n"
         return Piece(self._redactor.bytes(data), kind.endswith(".delta"), ended)
 
     def _fault(self, error: Exception) -> Fault:

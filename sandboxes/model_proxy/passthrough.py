@@ -28,6 +28,7 @@ from sandboxes.model_proxy.calls import Call, CallKind
 from sandboxes.model_proxy.config import Route
 from sandboxes.model_proxy.faults import Fault, FaultKind, from_status, malformed
 from sandboxes.model_proxy.hub import DialRefused
+from sandboxes.model_proxy.lenient import dumps, loads
 from sandboxes.model_proxy.redaction import Redactor
 from sandboxes.model_proxy.retries import read_retry_after
 from sandboxes.model_proxy.sse import Event, Splitter
@@ -138,12 +139,12 @@ class Passthrough:
 
     def _answer(self, call: Call, raw: bytes, content_type: str) -> Answer:
         try:
-            document = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            raise malformed(_not_json(raw, content_type, 200), status=200) from None
+            document, body = loads(raw)
+        except ValueError:
+            raise malformed(self._redactor.text(_not_json(raw, content_type, 200)), status=200) from None
         served = Served(provider=self.provider)
         read_answer(call.kind, document, served)
-        return Answer(self._redactor.bytes(raw), served)
+        return Answer(self._redactor.bytes(body), served)
 
     async def _failure(self, response: aiohttp.ClientResponse) -> Fault:
         status = response.status
@@ -155,8 +156,8 @@ class Passthrough:
         except (Fault, aiohttp.ClientError, TimeoutError, OSError):
             raw = b""
         try:
-            message, code, param = _error_text(orjson.loads(raw))
-        except orjson.JSONDecodeError:
+            message, code, param = _error_text(loads(raw)[0])
+        except ValueError:
             message, code, param = _not_json(raw, response.content_type, status), None, None
         message = self._redactor.text(message or f"The provider answered HTTP {status}.")
         if 200 < status < 300:
@@ -261,8 +262,8 @@ def _responses_event(event: Event, call: Call, served: Served) -> str:
 
 def _load(event: Event) -> dict[str, Any]:
     try:
-        document = orjson.loads(event.data)
-    except orjson.JSONDecodeError:
+        document, _ = loads(event.data)
+    except ValueError:
         document = None
     if not isinstance(document, dict):
         raise malformed("The provider's stream holds an event that is not JSON.", status=200)
@@ -299,7 +300,7 @@ def _error_text(document: Any) -> tuple[str, object, str | None]:
         return str(document)[:2000], None, None
     error = document.get("error", document)
     if isinstance(error, dict):
-        message = error.get("message") or error.get("detail") or orjson.dumps(error).decode()
+        message = error.get("message") or error.get("detail") or dumps(error).decode()
         param = error.get("param")
         return str(message), error.get("code") or error.get("type"), param if isinstance(param, str) else None
     return str(error), None, None

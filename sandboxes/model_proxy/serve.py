@@ -61,10 +61,17 @@ class Service:
                 self._unknown_keys += key is None
                 await self._record_refusal(key, fault)
             return _error(fault)
+        began = time.monotonic()
         try:
             return await self._answer(request, call)
         except Fault as e:
             return _error(e)
+        finally:
+            if not call.recorded:  # cancelled: the gateway stops while the provider may be charging
+                stopped = Fault(
+                    FaultKind.UPSTREAM_ERROR, "The gateway stopped before the answer was there.", status=503
+                )
+                self._record(call, Served(provider=self._upstream.provider), began, fault=stopped)
 
     async def _answer(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
         failures = 0
@@ -83,8 +90,6 @@ class Service:
                 return web.Response(body=outcome.body, content_type="application/json")
             except Fault as e:
                 fault = e
-            except asyncio.CancelledError:
-                raise
             except Exception as e:
                 traceback.print_exc()
                 fault = Fault(FaultKind.UPSTREAM_ERROR, f"The gateway failed: {type(e).__name__}", status=502)
@@ -150,6 +155,7 @@ class Service:
     def _record(
         self, call: Call, served: Served, started: float, *, first: float | None = None, fault: Fault | None = None
     ) -> asyncio.Future[None]:
+        call.recorded = True
         cost = None
         if self._price is not None and served.usage.input is not None:
             cost = self._price.cost(served.usage, embedding=call.kind is CallKind.EMBEDDINGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -152,7 +153,13 @@ def test_a_scorer_may_not_set_sampling(
 
 
 def test_a_scorer_may_set_what_belongs_to_the_task(gateway: RunningGateway, provider: FakeProvider) -> None:
-    body: dict[str, Any] = {"stop": ["\n"], "logprobs": True, "top_logprobs": 2, "response_format": {"type": "json_object"}, "n": 1}
+    body: dict[str, Any] = {
+        "stop": ["\n"],
+        "logprobs": True,
+        "top_logprobs": 2,
+        "response_format": {"type": "json_object"},
+        "n": 1,
+    }
     assert gateway.post(prompt="hi", temperature=None, **body).status_code == 200
     assert provider.requests[0].body["stop"] == ["\n"]
     assert provider.requests[0].body["response_format"] == {"type": "json_object"}
@@ -347,6 +354,48 @@ def test_a_caller_that_leaves_a_stream_is_still_on_record_with_usage(
     assert call["usage"]["output"] == 5
 
 
+def test_a_caller_that_does_not_wait_for_its_answer_is_still_charged(
+    gateway: RunningGateway, provider: FakeProvider
+) -> None:
+    provider.latency_s = 0.4
+    with pytest.raises(httpx.ReadTimeout):
+        headers = {"Authorization": f"Bearer {gateway.key()}"}
+        body = {"messages": [{"role": "user", "content": "hi"}]}
+        gateway.http.post("/chat/completions", json=body, headers=headers, timeout=0.1)
+    call = gateway.wait_for(lambda line: line["t"] == "call", 5)
+    assert call["usage"]["output"] == 5 and call["cost_usd"] is not None
+
+
+def test_nobody_is_retried_for_who_has_left(gateway: RunningGateway, provider: FakeProvider) -> None:
+    provider.latency_s = 0.3
+    provider.script = [Wrong(status=500) for _ in range(4)]
+    with pytest.raises(httpx.ReadTimeout):
+        headers = {"Authorization": f"Bearer {gateway.key()}"}
+        body = {"messages": [{"role": "user", "content": "hi"}]}
+        gateway.http.post("/chat/completions", json=body, headers=headers, timeout=0.1)
+    gateway.wait_for(lambda line: line["t"] == "call", 5)
+    assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b'"half a pair \\ud83d"',
+        b'"latin \xe9"',
+        b'"x", "logprobs": {"content": [{"logprob": NaN}, {"logprob": -Infinity}]}',
+    ],
+)
+def test_an_answer_that_is_not_quite_json_is_an_answer(
+    gateway: RunningGateway, provider: FakeProvider, said: bytes
+) -> None:
+    usage = b'"usage": {"prompt_tokens": 1, "completion_tokens": 2}'
+    body = b'{"choices": [{"message": {"content": ' + said + b'}, "finish_reason": "stop"}], ' + usage + b"}"
+    provider.script = [Wrong(kind="raw", status=200, body=body)]
+    response = gateway.post(prompt="hi")
+    assert response.status_code == 200 and json.loads(response.text)["choices"][0]["message"]["content"]
+    assert gateway.calls()[0]["usage"]["output"] == 2
+
+
 def test_completions_responses_and_embeddings_are_served(gateway: RunningGateway, provider: FakeProvider) -> None:
     provider.answers = "ok"
     assert gateway.post("/completions", prompt="once").json()["choices"][0]["text"] == "ok"
@@ -461,3 +510,20 @@ def test_a_gateway_told_to_stop_exits_cleanly() -> None:
     with RunningGateway(endpoint("http://127.0.0.1:9/v1")) as gateway:
         assert gateway.stop() == 0
         assert gateway.stderr == ""
+
+
+def ask_and_be_cut_off(gateway: RunningGateway) -> None:
+    with contextlib.suppress(httpx.HTTPError):
+        gateway.post(prompt="slow")
+
+
+def test_a_call_under_way_when_the_gateway_stops_is_on_record() -> None:
+    with FakeProvider(latency_s=5) as provider, RunningGateway(endpoint(provider.base_url)) as gateway:
+        thread = threading.Thread(target=ask_and_be_cut_off, args=[gateway])
+        thread.start()
+        while not provider.requests:
+            time.sleep(0.01)
+        assert gateway.stop() == 0
+        thread.join()
+        [call] = [line for line in gateway.lines if line["t"] == "call"]
+        assert call["error"]["kind"] == "upstream_error" and call["usage"]["input"] is None
