@@ -191,6 +191,62 @@ def test_a_process_killed_in_score_costs_no_model_call(tmp_path: Path, death: st
     assert sum(model.keys.values()) <= 15
 
 
+def test_siblings_whose_calls_were_outstanding_call_again_with_the_next_key(tmp_path: Path) -> None:
+    impl = scorer("if i == 0: os._exit(0)\n        return 1")
+    with model_server(lambda key, body: (200, completion(), 0.0 if key.startswith("k-0-") else 0.6)) as model:
+        ran = run_guest(write_job(tmp_path, impl, 6, model.url, concurrency=6))
+    assert ran.results[0]["error"]["kind"] == "crash"
+    assert {r["attempts"] for i, r in ran.results.items() if i} == {2}
+    failed = ran.of("attempt_failed")
+    assert sorted((f["index"], f["attempt"]) for f in failed) == [(i, 1) for i in range(1, 6)]
+    assert {f["error"]["type"] for f in failed} == {"Interrupted"}
+    assert model.keys == {"k-0-1": 1} | {f"k-{i}-{a}": 1 for i in range(1, 6) for a in (1, 2)}
+
+
+def test_a_segfault_is_told_with_the_line_that_did_it(tmp_path: Path) -> None:
+    impl = scorer("if i == 1: ctypes.string_at(0)\n        return 1", head="import ctypes")
+    with model_server() as model:
+        ran = run_guest(write_job(tmp_path, impl, 3, model.url))
+    error = ran.results[1]["error"]
+    assert "SIGSEGV" in error["message"]
+    assert "task_impl.py" in error["trace"]
+
+
+def test_a_task_line_that_is_wrong_is_that_tasks_error(tmp_path: Path) -> None:
+    with model_server() as model:
+        job = write_job(tmp_path, PLAIN, 3, model.url)
+        lines = (tmp_path / "tasks.jsonl").read_text().splitlines()
+        (tmp_path / "tasks.jsonl").write_text("\n".join([lines[0], '{"index": 1}', "", lines[2]]))
+        ran = run_guest(job)
+    assert ran.results[1]["error"]["type"] == "KeyError"
+    assert ran.results[0]["score"] == ran.results[2]["score"] == 1.0
+
+
+def test_deep_recursion_and_deep_answers_are_errors_of_their_task(tmp_path: Path) -> None:
+    impl = scorer(
+        "f = lambda n: f(n + 1)\n        return f(0) if i == 0 else 1",
+        solve="x = []\n        for _ in range(100_000 if i == 1 else 1): x = [x]\n        return x",
+    )
+    ran = run_guest(write_job(tmp_path, impl, 3))
+    assert ran.results[0]["error"]["type"] == "RecursionError"
+    assert ran.results[1]["error"]["kind"] == "scorer"
+    assert ran.results[2]["score"] == 1.0
+
+
+def test_long_prompts_and_answers_are_cut_and_large_objects_refused(tmp_path: Path) -> None:
+    impl = scorer(
+        "return len(response) == 1_000_000",
+        solve="text = call_sut('p' * 200_000).text; return [text * 3_000_000, {'x': text * 3_000_000}][i]",
+    )
+    with model_server(lambda key, body: (200, completion("y"), 0.0)) as model:
+        ran = run_guest(write_job(tmp_path, impl, 2, model.url))
+    assert ran.results[0]["score"] == 1.0
+    frame = ran.of("response")[0]
+    assert frame["cut"] is True
+    assert len(frame["prompt"]) < 64 << 10
+    assert "at most 1000000" in ran.results[1]["error"]["message"]
+
+
 def test_a_death_nobody_can_be_blamed_for_is_found_by_running_the_suspects_alone(tmp_path: Path) -> None:
     impl = scorer("time.sleep(0.3)\n        if i == 2: os.kill(os.getpid(), 9)\n        return 1")
     with model_server() as model:
