@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -15,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from benchwright.auth import writer
 from benchwright.lib.errors import BenchwrightError
 from registry.directory import cards, picked
-from runs.actions.launch import launch as launch_run
+from runs.actions.launch import launch_once
 from runs.pages import launch_form, launch_options, plan
 from runs.pages.launch_check import check
 from runs.pages.launch_request import KeptFile, keep_files, request_from
@@ -77,19 +76,15 @@ def launch(request: HttpRequest) -> HttpResponse:
         return redirect_to_login("/")
     who = writer(request)
     mine = who.account
-    once = f"launch:{mine.pk}:{form.idempotency_key}"
-    if form.idempotency_key and not cache.add(once, "", 3600):
-        # Sent twice (a double click, a reload): go to what the first one made.
-        made = cache.get(once)
-        return redirect("run", made) if made else redirect("run_list")
     kept: list[KeptFile] = []
     try:
         kept = keep_files(mine, request.FILES.getlist("files"), request.POST.getlist("kept"))
-        run = launch_run(who.user, mine, request_from(form, kept))
+        asked, body_digest = request_from(form, kept)
+        # The body is part of the key: a double click is one launch; a form gone back to and changed is another.
+        key = f"form:{form.idempotency_key}:{body_digest[:16]}" if form.idempotency_key else ""
+        run = launch_once(who.user, mine, asked, key, body_digest)
     except BenchwrightError as error:
-        cache.delete(once)
         return render(request, TEMPLATE, _context(request, form, error, kept), status=error.status)
-    cache.set(once, str(run.pk), 3600)
     return redirect("run", run.pk)
 
 

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
 from benchwright.lib import wording
+from benchwright.lib.canonical import digest
 from billing.models import Account
 from registry.actions import save_upload
 from registry.models import Upload
@@ -48,9 +49,10 @@ def keep_files(account: Account, files: Iterable[UploadedFile], kept: Iterable[s
     return [KeptFile(row.id, row.name, row.size) for row in {row.id: row for row in rows}.values()]
 
 
-def request_from(form: launch_form.LaunchForm, files: Iterable[KeptFile] = ()) -> LaunchRequest:
-    """The typed launch. Raises BenchwrightError naming the field."""
-    return launch_request(_body(form, [file.id for file in files]))
+def request_from(form: launch_form.LaunchForm, files: Iterable[KeptFile] = ()) -> tuple[LaunchRequest, str]:
+    """The typed launch and the digest of its body. Raises BenchwrightError naming the field."""
+    body = _body(form, [file.id for file in files])
+    return launch_request(body), digest(body)
 
 
 def preview_of(form: launch_form.LaunchForm, has_key: bool, has_files: bool) -> LaunchRequest:
