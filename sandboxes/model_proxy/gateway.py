@@ -93,6 +93,10 @@ class Gateway:
         if config.route.kind == "litellm":
             from sandboxes.model_proxy.litellm_route import LiteLLM
 
+            if self._hub is not None:
+                # A model on the host's own 127.0.0.1 is reached through the egress proxy too: this box has none there.
+                for name in ("NO_PROXY", "no_proxy"):
+                    os.environ.pop(name, None)
             return LiteLLM(config.route, config.timeout_s, self._redactor, adapt)
         from sandboxes.model_proxy.passthrough import Passthrough
 
