@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def shared_data(request: pytest.FixtureRequest) -> Path:
-    """The folder of data sets and recorded anchors; tests that need it are skipped, with the reason, where it is not."""
+    """The folder of data sets and recorded anchors; where it is not, tests that need it are skipped with the reason."""
     given = request.config.getoption("--data") or os.environ.get("BENCHWRIGHT_DATA")
     folder = Path(given) if given else TESTS.parents[1] / "shared" / "data"
     if not folder.is_dir():

@@ -1,7 +1,7 @@
 """Compiles the environment in the background, once after each installation.
 
-uv writes no bytecode, and the model gateway runs in a sandbox that sees the environment read-only: without this, every run
-would compile its libraries anew and throw the result away (12 s instead of 4 for the largest).
+uv writes no bytecode, and the model gateway runs in a sandbox that sees the environment read-only: without this, every
+run would compile its libraries anew and throw the result away (12 s instead of 4 for the largest).
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ def _demo(options: argparse.Namespace, stack: contextlib.ExitStack) -> int:
     model = CONTROL if options.control else stack.enter_context(_small_model())
     api = Api(access.url, access.api_key)
     run = api.launch({
-        "benchmark": options.benchmark, "subset": SUBSET, "model": model, "concurrency": 2 if model is not CONTROL else 32,
+        "benchmark": options.benchmark, "subset": SUBSET, "model": model,
+        "concurrency": 32 if model is CONTROL else 2,  # the small model has two slots
     })  # fmt: skip
     print(f"\n{options.benchmark} × {model['identifier']}   {run.get('url', '')}", flush=True)
     try:

@@ -172,7 +172,8 @@ def _sandbox() -> Iterator[Finding]:
     if found is None:
         yield Finding("ok", "sandbox", "a box with namespaces of its own starts here")
     elif found.available:
-        said = f"isolation {found.isolation}, memory {found.memory_limit}, processor {found.cpu_limit}, network {found.egress}"
+        said = f"isolation {found.isolation}, memory {found.memory_limit}, processor {found.cpu_limit}"
+        said += f", network {found.egress}"
         yield Finding("ok", "sandbox", said)
     else:
         yield Finding("bad", "sandbox", found.reason or "not available", found.fix or "")

@@ -18,7 +18,7 @@ STANDING = {"paused", "waiting"}
 STANDING_SECONDS = 5.0
 POLL_SECONDS = 0.3
 BAR = 28
-_MARKS = {"done": "✓", "failed": "✗", "skipped": "·", "cached": "✓"}
+_MARKS = {"ok": "✓", "cached": "✓", "failed": "✗", "skipped": "·"}
 
 
 class Follower:
@@ -77,16 +77,14 @@ class Follower:
 
     def _phase(self, phase: ApiObject) -> None:
         status, name = str(phase.get("status")), str(phase.get("phase"))
-        if status in ("running", "pending", "waiting", "todo", "") or name in self._told:
+        if status not in _MARKS or name in self._told:
             return
         self._told.add(name)
         self._clear()
         took = phase.get("duration_ms")
         extra = "from cache" if phase.get("cache_hit") else "" if took is None else f"{took / 1000:.1f} s"
         note = clean(str(phase.get("note") or ""))[:70]
-        self._print(
-            f"  {_MARKS.get(status, '✓' if status in ('ok', 'completed') else '·')} {name:<12} {extra:<11} {note}".rstrip()
-        )
+        self._print(f"  {_MARKS.get(status, '·')} {name:<12} {extra:<11} {note}".rstrip())
 
     def _redraw(self, text: str) -> None:
         width = shutil.get_terminal_size().columns - 1

@@ -73,7 +73,8 @@ def ensure(lock: str, venv: Path | None = None) -> str:
     with _alone():
         if serves(venv, lock):
             return str(python)
-        if (had := _stamp(venv).get("lock")) in SUPERSETS.get(lock, ()):
+        had = _stamp(venv).get("lock", "")
+        if had in SUPERSETS.get(lock, ()):
             lock = had  # an environment made for tests stays one: `up` must not take pytest away
         say(f"Setting up {venv.name} from {lock} …")
         _check_disk(venv.parent)
@@ -177,7 +178,7 @@ def _fill(venv: Path, lock: str) -> None:
     (venv / STAMP).unlink(missing_ok=True)
     requirements = ROOT / lock
     if _have_uv(python):
-        command = [python, "-m", "uv", "pip", "sync", "--quiet", "--require-hashes", "--python", python, requirements]
+        command: list[str | Path] = [python, "-m", "uv", "pip", "sync", "--quiet", "--require-hashes", "--python", python, requirements]
         env = tool_environment(python)
     else:
         say("uv is not to be had here; using pip, which takes about a minute.")
@@ -204,7 +205,7 @@ def _make(venv: Path) -> None:
         said = (done.stdout + done.stderr).strip()
         shutil.rmtree(venv, ignore_errors=True)
         if "ensurepip" in said or "No module named venv" in said:
-            version = "%d.%d" % sys.version_info[:2]
+            version = ".".join(map(str, sys.version_info[:2]))
             raise InstallFailed(
                 f"This Python ({sys.executable}) can't make virtual environments: its venv part is packaged apart.\n"
                 f"Debian, Ubuntu: apt-get install python3-venv   (or python{version}-venv), then run ./bw again."
@@ -222,7 +223,7 @@ def _have_uv(python: Path) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         listed = Path(folder) / "uv.txt"
         listed.write_text(UV)
-        command = [python, "-m", "pip", "install", "--quiet", "--require-hashes", "--no-deps", "-r", listed]
+        command: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--require-hashes", "--no-deps", "-r", listed]
         # Out of sight: where uv has no wheel pip says so at length, and its own way works just as well.
         done = subprocess.run(
             [*command, "--only-binary", "uv"], env=_clean_environment(), capture_output=True, text=True, check=False

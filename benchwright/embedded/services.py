@@ -193,7 +193,7 @@ def prepare_state(state: Path) -> None:
 def private_runtime_dir(traversable: bool = False) -> Path:
     """The folder of the sockets. /tmp is everybody's: a folder that somebody else put there is refused.
 
-    `traversable`: another user (Postgres as nobody) must get through to a folder of its own inside; it can list nothing.
+    `traversable`: another user (Postgres as nobody) must get through to a folder of its own inside; it lists nothing.
     """
     folder = runtime_dir()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

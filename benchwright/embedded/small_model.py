@@ -1,7 +1,7 @@
 """A small real model on this machine's CPU, for people without a key: SmolLM2-135M behind an OpenAI-compatible server.
 
-Real but weak: it is there to show the way of a run, not to score well. Standard library only, apart from the server itself,
-which runs in an environment of its own (`<state>/model-venv`).
+Real but weak: it is there to show the way of a run, not to score well. Standard library only, apart from the server
+itself, which runs in an environment of its own (`<state>/model-venv`).
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ class Supervisor:
         """One manage.py command, its output in the log and, when it fails, on the terminal."""
         done = subprocess.run(
             [sys.executable, str(ROOT / "manage.py"), *arguments], cwd=ROOT, check=False, text=True, errors="replace",
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL, capture_output=True,
         )  # fmt: skip
         path = log_path(self.state, "manage")
         with path.open("a") as log:
