@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from benchwright.lib.errors import BenchwrightError
+from registry.vocabulary import Visibility
+from runs.actions.change_visibility import change_visibility
 from runs.actions.halt import pause, resolve_review, resume, stop
 from runs.models import Run
 
@@ -30,4 +32,17 @@ def _review(run: Run, by: str, form: Mapping[str, str]) -> None:
     resolve_review(run, words, by=by)
 
 
-BUTTONS: dict[str, Button] = {"pause": _pause, "resume": _resume, "halt": _halt, "review": _review}
+def _visibility(run: Run, by: str, form: Mapping[str, str]) -> None:
+    asked = form.get("visibility", "")
+    if asked not in set(Visibility):
+        raise BenchwrightError("Pick who may see the run.", field="visibility")
+    change_visibility(run, Visibility(asked), by=by)
+
+
+BUTTONS: dict[str, Button] = {
+    "pause": _pause,
+    "resume": _resume,
+    "halt": _halt,
+    "review": _review,
+    "visibility": _visibility,
+}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -15,10 +14,9 @@ from django.views.decorators.http import require_GET
 from benchwright.lib.errors import BenchwrightError
 from benchwright.lib.inert import readable
 from runs.pages.viewer import account, page
-from runs.queries.run_detail import run_detail
 from runs.queries.task_detail import TaskDetail, task_detail
+from runs.queries.task_rows import OUTCOMES, task_table
 
-PAGE = 200  # rows of the task table
 _AS_IS = (
     "trial", "attempts", "score", "outcome", "extracted", "rule", "no_answer", "target", "meta", "error", "calls",
     "latency_ms",
@@ -29,14 +27,6 @@ _USAGE_WORDS = {
     "cached": "Cached",
     "reasoning": "Reasoning",
 }
-
-
-@dataclass(frozen=True)
-class TaskRow:
-    """One line of the task table: the index and the outcome's letter."""
-
-    index: int
-    outcome: str
 
 
 def _shown(trial: Any) -> SimpleNamespace:
@@ -101,25 +91,14 @@ def task(request: HttpRequest, run_id: UUID, index: int) -> HttpResponse:
 @require_GET
 @page
 def task_list(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    """GET /runs/<id>/tasks/: the heat map's content as a table, for any browser and any reader."""
-    run = run_detail(account(request), request.user, run_id)
-    tiles = run.tasks.outcomes
+    """GET /runs/<id>/tasks/: the map's content as a table, for any browser and any reader."""
     outcome = request.GET.get("outcome", "")
-    wanted = outcome[:1] if outcome in ("p", "f", "e", "r") else ""
-    rows = [TaskRow(i, tile) for i, tile in enumerate(tiles) if (tile == wanted if wanted else tile != "-")]
-    pages = max(1, -(-len(rows) // PAGE))
+    wanted = outcome if outcome in OUTCOMES else ""
     asked = request.GET.get("page", "1")
-    number = min(pages, max(1, int(asked))) if asked.isdigit() and len(asked) < 8 else 1
-    choices = [{"id": "", "label": "All", "count": run.tasks.selected, "sign": ""}]
+    number = int(asked) if asked.isdigit() and len(asked) < 8 else 1
+    table = task_table(account(request), request.user, run_id, wanted, number)
+    choices = [{"id": "", "label": "All", "count": table.selected, "sign": ""}]
     for sign, label in (("p", "Pass"), ("f", "Fail"), ("e", "Error"), ("r", "Running")):
-        choices.append({"id": sign, "label": label, "count": tiles.count(sign), "sign": sign})
-    context = {
-        "nav": "runs",
-        "run": run,
-        "rows": rows[(number - 1) * PAGE : number * PAGE],
-        "outcome": wanted,
-        "outcomes": choices,
-        "page": number,
-        "pages": pages,
-    }
+        choices.append({"id": sign, "label": label, "count": table.counts[sign], "sign": sign})
+    context = {"nav": "runs", "run_id": run_id, "table": table, "outcome": wanted, "outcomes": choices}
     return render(request, "runs/task_list.html", context)

@@ -142,6 +142,25 @@ def test_the_buttons_pause_resume_and_stop_the_run(run: Run) -> None:
     assert "Only a paused run can be resumed." in again.content.decode()
 
 
+def test_a_run_is_shared_and_taken_back_from_its_page(run: Run) -> None:
+    client = _client(run.user)
+    client.post(f"/runs/{run.pk}/act/visibility/", {"visibility": "unlisted"})
+    assert _client(None).get(f"/runs/{run.pk}/").status_code == 200
+    refused = client.post(f"/runs/{run.pk}/act/visibility/", {"visibility": "public"}, headers={"HX-Request": "true"})
+    assert "only while its benchmark is public" in refused.content.decode()
+    client.post(f"/runs/{run.pk}/act/visibility/", {"visibility": "private"})
+    assert _client(None).get(f"/runs/{run.pk}/").status_code == 302
+
+
+def test_the_table_of_tasks_has_the_score_of_each(run: Run) -> None:
+    client = _client(run.user)
+    text = client.get(f"/runs/{run.pk}/tasks/").content.decode()
+    assert text.count('<td class="num task-index">') == 8
+    assert ">0.5<" in text
+    failed = client.get(f"/runs/{run.pk}/tasks/?outcome=f&page=99").content.decode()
+    assert failed.count('<td class="num task-index">') == 2
+
+
 def test_a_waiting_run_asks_its_question_and_goes_on_with_the_answer(run: Run) -> None:
     append(run.pk, [HaltRequested(reason="agent_review: which column is the label?", by="driver")])
     client = _client(run.user)
