@@ -178,7 +178,8 @@ def _fill(venv: Path, lock: str) -> None:
     (venv / STAMP).unlink(missing_ok=True)
     requirements = ROOT / lock
     if _have_uv(python):
-        command: list[str | Path] = [python, "-m", "uv", "pip", "sync", "--quiet", "--require-hashes", "--python", python, requirements]
+        command: list[str | Path] = [python, "-m", "uv", "pip", "sync", "--quiet", "--require-hashes"]
+        command += ["--python", python, requirements]
         env = tool_environment(python)
     else:
         say("uv is not to be had here; using pip, which takes about a minute.")
@@ -223,7 +224,8 @@ def _have_uv(python: Path) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         listed = Path(folder) / "uv.txt"
         listed.write_text(UV)
-        command: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--require-hashes", "--no-deps", "-r", listed]
+        command: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--require-hashes", "--no-deps"]
+        command += ["-r", listed]
         # Out of sight: where uv has no wheel pip says so at length, and its own way works just as well.
         done = subprocess.run(
             [*command, "--only-binary", "uv"], env=_clean_environment(), capture_output=True, text=True, check=False
