@@ -174,7 +174,8 @@ def _fill(venv: Path, lock: str) -> None:
     python = venv / "bin" / "python"
     if not python.exists():
         _make(venv)
-    (venv / MARKER).touch()
+    else:
+        (venv / MARKER).touch()
     (venv / STAMP).unlink(missing_ok=True)
     requirements = ROOT / lock
     if _have_uv(python):
@@ -194,7 +195,8 @@ def _fill(venv: Path, lock: str) -> None:
 
 def _make(venv: Path) -> None:
     try:
-        venv.parent.mkdir(parents=True, exist_ok=True)
+        venv.mkdir(parents=True, exist_ok=True)
+        (venv / MARKER).touch()
         done = subprocess.run(
             [sys.executable, "-m", "venv", venv], capture_output=True, text=True, check=False, env=_clean_environment()
         )
