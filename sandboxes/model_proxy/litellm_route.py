@@ -53,8 +53,7 @@ class LiteLLM:
         litellm.suppress_debug_info = True  # it prints advice to stdout, which carries the records
         litellm.telemetry = False
         litellm.drop_params = False  # a dropped parameter must be on record; adapt.py does it
-        # Its aiohttp transport leaves HTTP_PROXY out, and the box has no other way out.
-        litellm.disable_aiohttp_transport = True
+        litellm.aiohttp_trust_env = True  # the box has no way out but the proxy in its environment
         for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self._litellm = litellm
