@@ -28,8 +28,10 @@ from .tool_calls import (
     safe_name,
     same_arguments,
 )
-from .versions import VERSION, WrongVersion, require
+from .versions import WrongVersion, require
 from .yes_no import truth, yes_no
+
+VERSION = "1.0.0"
 
 __all__ = [
     "STOPS", "VERSION", "Call", "Found", "Match", "NotJson", "Number", "ProgramResult", "RunnerBroken", "WrongVersion",

@@ -70,6 +70,10 @@ def label_answer(text: str, labels: Iterable[str]) -> Optional[Found]:
     if not text or not text.strip():
         return None
     by_form = {normalise(label): label for label in labels}
+    whole = [by_form.get(normalise(line)) for line in text.split("\n") if line.strip()]
+    if None not in whole and len(set(whole)) > 1:
+        # One label after the other: no answer.
+        return None
     marked = phrase_answer(text)
     if marked is not None:
         label = _leading_label(marked.text, by_form)

@@ -68,6 +68,16 @@ def _by_text(answer: str, letters: str, options: Sequence[str]) -> Optional[str]
     return hits[0] if len(hits) == 1 else None
 
 
+def _enumerates(text: str, letters: str, options: Sequence[str]) -> bool:
+    """A reply that is nothing but several options, one a line, chooses none of them."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not 2 <= len(lines) <= len(letters):
+        return False
+    heads = [_LINE.match(line) for line in lines]
+    chosen = [_read(head.group(1) if head else line, letters, options) for head, line in zip(heads, lines)]  # noqa: B905
+    return None not in chosen and len(set(chosen)) == len(lines)
+
+
 def _read(answer: str, letters: str, options: Sequence[str]) -> Optional[str]:
     by_text = _by_text(strip_answer(answer.split("\n", 1)[0]), letters, options)
     return by_text or _leading_letter(answer, letters, options)
@@ -84,6 +94,8 @@ def choice_letter(text: str, letters: str, options: Sequence[str] = ()) -> Optio
     if not text or not text.strip():
         return None
     text = text.strip()
+    if _enumerates(text, letters, options):
+        return None
     for match in reversed(list(_LINE.finditer(text))):
         rest = match.group(1)
         if not rest.strip(" \t*_:"):

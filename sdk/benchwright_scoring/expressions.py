@@ -55,28 +55,3 @@ def makes(expression: str, numbers: Sequence[int], target: int) -> bool:
     """Whether an expression uses each number exactly once, nothing else, and equals the target."""
     value, used = evaluate(expression)
     return value == target and sorted(used) == sorted(numbers)
-
-
-def solve(numbers: Sequence[int], target: int) -> Optional[str]:
-    """An expression of + - * / that uses each number once and equals the target, or None when there is none."""
-    return _solve([(Fraction(n), str(n)) for n in numbers], Fraction(target))
-
-
-def _solve(items: List[Tuple[Fraction, str]], target: Fraction) -> Optional[str]:
-    if len(items) == 1:
-        return items[0][1] if items[0][0] == target else None
-    for i, (a, left) in enumerate(items):
-        for j, (b, right) in enumerate(items):
-            if i == j:
-                continue
-            rest = [item for at, item in enumerate(items) if at not in (i, j)]
-            made = [(a - b, "-")]
-            if i < j:
-                made += [(a + b, "+"), (a * b, "*")]
-            if b:
-                made.append((a / b, "/"))
-            for value, sign in made:
-                found = _solve([*rest, (value, f"({left} {sign} {right})")], target)
-                if found:
-                    return found
-    return None

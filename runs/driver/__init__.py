@@ -1,0 +1,1 @@
+"""The Driver: what reads a benchmark and writes its scorer."""
