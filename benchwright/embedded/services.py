@@ -6,6 +6,7 @@ Users of the services hold a shared lock; whoever leaves last stops them.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import secrets
@@ -14,6 +15,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import psycopg
+import redis
 
 from benchwright.embedded import account, logs
 from benchwright.embedded.binaries import ServiceFailed
@@ -62,6 +66,20 @@ class Services:
                 (self.valkey or self._valkey()).stop(wait)
             if self.own_postgres:
                 (self.postgres or self._postgres()).stop(wait)
+
+    def check_given(self, seconds: float = 10.0) -> None:
+        """Do the servers given by URL answer? One that is just starting is waited for. Raises ServiceFailed."""
+        for name, url, ask in (
+            ("DATABASE_URL", os.environ.get("DATABASE_URL"), _ask_postgres),
+            ("REDIS_URL", os.environ.get("REDIS_URL"), _ask_redis),
+        ):
+            deadline = time.monotonic() + seconds
+            while url and (refusal := ask(url)):
+                if time.monotonic() > deadline:
+                    raise ServiceFailed(
+                        f"The server of {name} does not let us in: {refusal}\nWithout {name} ./bw starts one."
+                    )
+                time.sleep(0.2)
 
     def addresses(self) -> dict[str, str]:
         """The variables that lead to the services while somebody else keeps them running."""
@@ -203,3 +221,23 @@ def private_runtime_dir(traversable: bool = False) -> Path:
     if traversable:
         folder.chmod(0o711)
     return folder
+
+
+def _ask_postgres(url: str) -> str:
+    """Why it refuses, or nothing. Spellings that only Django knows are Django's to try."""
+    if not url.startswith(("postgres://", "postgresql://")):
+        return ""
+    try:
+        psycopg.connect(url, connect_timeout=5).close()
+    except psycopg.Error as error:
+        return " ".join(str(error).split())
+    return ""
+
+
+def _ask_redis(url: str) -> str:
+    try:
+        with contextlib.closing(redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5)) as client:
+            client.ping()
+    except (redis.RedisError, ValueError) as error:
+        return str(error)
+    return ""

@@ -89,6 +89,7 @@ class Supervisor:
             self.say(f"Ended a {name} that an earlier, killed supervisor left behind.")
         self.say("PostgreSQL: " + ("embedded" if self.services.own_postgres else "given by DATABASE_URL"))
         self.say("Valkey: " + ("embedded" if self.services.own_valkey else "given by REDIS_URL"))
+        self.services.check_given()
         host, wanted = os.environ.get("BENCHWRIGHT_HOST") or "127.0.0.1", os.environ.get("BENCHWRIGHT_PORT") or "8800"
         try:
             listener = open_listener(host, int(wanted))
