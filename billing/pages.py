@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth import authenticate, login, logout
+from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -10,6 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from benchwright.lib.canonical import sha256
 from benchwright.lib.errors import BenchwrightError
 from billing.actions import make_key, revoke_key, use_sign_in_link
 from billing.models import ApiKey
@@ -17,6 +19,7 @@ from billing.queries import account_of, role_in
 from billing.vocabulary import MemberRole
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
+MOST_TRIES, TRIES_SECONDS = 10, 300  # wrong passwords for one name from one address
 
 
 def _next(request: HttpRequest) -> str:
@@ -30,14 +33,20 @@ def _next(request: HttpRequest) -> str:
 @never_cache
 @require_http_methods(["GET", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """GET shows the form; POST signs in with a name (or e-mail) and a password."""
+    """GET shows the form; POST signs in with a name and a password. Too many wrong tries: 429 for a while."""
     if request.method != "POST":
         if request.user.is_authenticated:
             return redirect(_next(request) or "launch")
         return render(request, "billing/sign_in.html", {"next": _next(request)})
     name, password = request.POST.get("username", "").strip(), request.POST.get("password", "")
+    tries = f"sign-in:{sha256(name.lower())[:32]}:{request.META.get('REMOTE_ADDR', '')}"
+    if (cache.get(tries) or 0) >= MOST_TRIES:
+        wait = {"next": _next(request), "username": name[:150], "error": "Too many tries. Wait five minutes."}
+        return render(request, "billing/sign_in.html", wait, status=429)
     user = authenticate(request, username=name, password=password)
     if user is None:
+        cache.add(tries, 0, TRIES_SECONDS)
+        cache.incr(tries)
         # The same words for a wrong name and a wrong password: the page does not say who has an account.
         context = {
             "next": _next(request),

@@ -8,6 +8,9 @@ from typing import Any
 
 from benchwright.lib.errors import BenchwrightError
 
+SOURCES = ("describe", "registry", "upload")
+MODEL_KINDS = ("litellm", "endpoint", "local", "control")
+
 
 class FormError(BenchwrightError):
     """A field of the form can't be read."""
@@ -67,7 +70,10 @@ def read(data: Mapping[str, Any], defaults: Mapping[str, str] | None = None) -> 
     for name in values:
         given = data.get(name)
         if given is not None:
-            values[name] = str(given).strip() if name != "prompt" else str(given).strip().replace("\r\n", "\n")
+            values[name] = str(given).strip().replace("\r\n", "\n")
+    for name, known in (("source", SOURCES), ("model_kind", MODEL_KINDS)):
+        if values[name] not in known:
+            values[name] = known[0]  # a link with a wrong word still opens the form
     return LaunchForm(**values)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.contrib.auth.views import redirect_to_login
@@ -34,6 +35,14 @@ def owns(request: HttpRequest, run_id: UUID | str) -> bool:
     return mine is not None and role_in(request.user, mine.pk) not in (None, MemberRole.VIEWER)
 
 
+def _to_sign_in(request: HttpRequest) -> HttpResponse:
+    """A whole page goes there; a part of one must not be filled with the form, so htmx is told to go."""
+    if getattr(request, "htmx", False):
+        back = urlsplit(request.headers.get("HX-Current-URL", "")).path or "/"
+        return HttpResponse(status=204, headers={"HX-Redirect": redirect_to_login(back).headers["Location"]})
+    return redirect_to_login(request.get_full_path())
+
+
 def page(view: Page) -> Page:
     """A page that answers an error of ours with a page, never with a stack trace."""
 
@@ -44,7 +53,7 @@ def page(view: Page) -> Page:
         except BenchwrightError as error:
             if error.status in (401, 404) and not request.user.is_authenticated:
                 # It may exist for whoever signs in: offering that says nothing about whether it does.
-                return redirect_to_login(request.get_full_path())
+                return _to_sign_in(request)
             return refusal(request, error)
 
     return wrapped
@@ -56,7 +65,7 @@ def signed_in(view: Page) -> Page:
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not request.user.is_authenticated:
-            return redirect_to_login(request.get_full_path())
+            return _to_sign_in(request)
         return view(request, *args, **kwargs)
 
     return page(wrapped)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -27,6 +28,11 @@ HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e"
 @pytest.fixture(autouse=True)
 def _no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runs.pipeline.dispatch.dispatch", lambda run_id: None)
+
+
+@pytest.fixture(autouse=True)
+def _cheap_passwords(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
@@ -262,13 +268,31 @@ def test_a_sign_in_link_is_spent_by_pressing_the_button_and_not_by_a_preview_of_
 
 
 def test_a_password_signs_in_and_a_wrong_one_says_not_which_half_was_wrong() -> None:
-    open_account("ada", password="correct-horse-7")
-    wrong = Client().post("/sign-in/", {"username": "ada", "password": "x"}).content
-    nobody = Client().post("/sign-in/", {"username": "eve", "password": "x"}).content
+    name = f"ada-{uuid4()}"
+    open_account(name, password="correct-horse-7")
+    wrong = Client().post("/sign-in/", {"username": name, "password": "x"}).content
+    nobody = Client().post("/sign-in/", {"username": f"eve-{uuid4()}", "password": "x"}).content
     words = b"That name and password don&#x27;t go together."
     assert words in wrong and words in nobody
-    right = Client().post("/sign-in/", {"username": "ada", "password": "correct-horse-7", "next": "/runs/"})
+    right = Client().post("/sign-in/", {"username": name, "password": "correct-horse-7", "next": "/runs/"})
     assert right["Location"] == "/runs/"
+
+
+def test_a_guesser_of_passwords_is_stopped_and_the_owner_elsewhere_is_not() -> None:
+    name = f"grace-{uuid4()}"  # tries are remembered for minutes, beyond this test
+    open_account(name, password="correct-horse-7")
+    guesses = [Client().post("/sign-in/", {"username": name, "password": "x"}).status_code for _ in range(12)]
+    assert guesses == [403] * 10 + [429] * 2
+    right = {"username": name, "password": "correct-horse-7"}
+    assert Client().post("/sign-in/", right).status_code == 429
+    assert Client(REMOTE_ADDR="10.1.1.1").post("/sign-in/", right).status_code == 302
+
+
+def test_a_part_asked_for_after_the_session_ended_sends_the_browser_to_sign_in(run: Run) -> None:
+    asked = {"HX-Request": "true", "HX-Current-URL": f"http://testserver/runs/{run.pk}/"}
+    answer = Client().get(f"/runs/{run.pk}/tasks/1/", headers=asked)
+    assert answer.status_code == 204
+    assert answer["HX-Redirect"] == f"/sign-in/?next=/runs/{run.pk}/"
 
 
 def test_a_key_is_shown_once_and_works_until_it_is_revoked() -> None:
