@@ -58,16 +58,16 @@ class Supervisor:
         self._catch_signals()
         try:
             self.starting = True
-            try:
-                with self.services.used() as env:
+            with self.services.used() as env:
+                try:
                     self._start(env)
                     self.starting = False
                     self._watch()
+                finally:
+                    # The children go first: a worker without its database would only fill the log.
+                    self.starting = False
                     self._stop_children()
                     self.say("Stopping Valkey and PostgreSQL …" if self.services.embedded else "Stopped.")
-            finally:
-                self.starting = False
-                self._stop_children()
         except Stop:
             self.say("Stopped while starting.")
             return 0
