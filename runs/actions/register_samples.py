@@ -30,9 +30,14 @@ def register_samples(account: Account) -> list[str]:
         source = {"files": [{"name": upload.name, "sha256": upload.sha256}]}
         benchmark, created = Benchmark.objects.get_or_create(
             id=sample["id"],
-            defaults={"name": sample["title"], "owner": account, "visibility": Visibility.PUBLIC, "source": source,
-                      "description": sample["description"]},
-        )  # fmt: skip
+            defaults={
+                "name": sample["title"],
+                "owner": account,
+                "visibility": Visibility.PUBLIC,
+                "source": source,
+                "description": sample["description"],
+            },
+        )
         ids.append(benchmark.id)
         if created or benchmark.source != source or not benchmark.subsets.exists():
             Benchmark.objects.filter(pk=benchmark.pk).update(source=source)

@@ -1,4 +1,7 @@
-"""Analyze: what the sources hold. Files to rows inside the sandbox, rows to subsets with a shape, a field map, references."""
+"""Analyze: what the sources hold.
+
+Files become rows inside the sandbox; rows become subsets with a shape, a field map and references.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,16 @@ def analyze(ctx: Context) -> Done | None:
     benchmark = Benchmark.objects.get(pk=resolved["benchmark_id"])
     words = "\n".join(w for w in (ctx.run.prompt, ctx.state.review) if w)
     sources = ctx.state.artifacts["FetchArtifact"]["sources"]
-    key = cell_key(ctx, "analyze", {"benchmark": benchmark.id, "sources": [[s["name"], s["sha256"]] for s in sources],
-                                    "words": words, "driver": ctx.run.driver})  # fmt: skip
+    key = cell_key(
+        ctx,
+        "analyze",
+        {
+            "benchmark": benchmark.id,
+            "sources": [[s["name"], s["sha256"]] for s in sources],
+            "words": words,
+            "driver": ctx.run.driver,
+        },
+    )
     if cached := look_up(ctx, "analyze", key):
         cell, row = cached
         artifact = AnalyzeArtifact(**{**row.data, "origin": "cached"})
@@ -63,8 +74,9 @@ def read_sources(box: Sandbox, names: list[str]) -> list[SourceFile]:
     """The files as canonical rows, read inside the sandbox. Raises PhaseFailed with what to mend in which file."""
     data = [n for n in names if not n.lower().startswith(ASIDE)]
     if not data:
-        raise PhaseFailed("There is no data file among the sources.", code="no_data",
-                          hint="Add a JSON Lines, JSON, CSV or TSV file.")  # fmt: skip
+        raise PhaseFailed(
+            "There is no data file among the sources.", code="no_data", hint="Add a JSON Lines, JSON, CSV or TSV file."
+        )
     paths = [f"{SOURCE_DIR}/{name}" for name in data]
     command = 'exec "$BW_PYTHON" -I /opt/benchwright/guest/read_rows.py "$@"'
     done = box.run(
@@ -73,9 +85,13 @@ def read_sources(box: Sandbox, names: list[str]) -> list[SourceFile]:
     try:
         reports: list[dict[str, Any]] = json.loads(done.stdout)["files"]
     except (ValueError, KeyError, TypeError):
-        why = "it took too long" if done.timed_out else done.stderr.decode(errors="replace")[-400:] or "the reader died"
-        raise PhaseFailed(f"The files could not be read: {why}", code="bad_data",
-                          hint="Files that need more than a gigabyte to read are too large; give an extract.") from None  # fmt: skip
+        said = done.stderr.decode(errors="replace")[-400:] or "the reader died"
+        why = "it took too long" if done.timed_out else said
+        raise PhaseFailed(
+            f"The files could not be read: {why}",
+            code="bad_data",
+            hint="Files that need more than a gigabyte to read are too large; give an extract.",
+        ) from None
     for report in reports:
         if report.get("fatal"):
             raise PhaseFailed(str(report["fatal"]["message"]), code="bad_data", hint=str(report["fatal"]["fix"]))
@@ -101,8 +117,12 @@ def choose(files: list[SourceFile], words: str) -> tuple[Derivation, SubsetDeriv
 
 def store_subset(benchmark: Benchmark, made: SubsetDerivation) -> Subset:
     """The subset with its tasks; its field map names the draft scorer by its digest."""
-    field_map = {"shape": made.shape, "columns": made.field_map, "draft": put_blob(made.impl_source.encode()),
-                 "why": made.why}  # fmt: skip
+    field_map = {
+        "shape": made.shape,
+        "columns": made.field_map,
+        "draft": put_blob(made.impl_source.encode()),
+        "why": made.why,
+    }
     subset, _ = save_subset(benchmark, made.name, made.tasks(), field_map=field_map)
     return subset
 
@@ -111,13 +131,20 @@ def _publish(
     ctx: Context, benchmark: Benchmark, files: list[SourceFile], derived: Derivation, chosen: SubsetDerivation
 ) -> tuple[AnalyzeArtifact, DatasetTasksArtifact]:
     subsets = {made.name: store_subset(benchmark, made) for made in derived.subsets}
-    listed = [{"name": m.name, "count": len(m.rows), "shape": m.shape, "chosen": m.name == chosen.name}
-              for m in derived.subsets]  # fmt: skip
+    listed = [
+        {"name": m.name, "count": len(m.rows), "shape": m.shape, "chosen": m.name == chosen.name}
+        for m in derived.subsets
+    ]
     listed += [{"name": n, "cannot": d.reason, "chosen": False} for n, d in derived.cannot.items()]
     subset = subsets[chosen.name]
     why = " ".join([chosen.why, derived.why, *chosen.notes]).strip()
-    artifact = AnalyzeArtifact(files=[_report(f.report) for f in files], subsets=listed, shape=chosen.shape,
-                               field_map=subset.field_map, why=why)  # fmt: skip
+    artifact = AnalyzeArtifact(
+        files=[_report(f.report) for f in files],
+        subsets=listed,
+        shape=chosen.shape,
+        field_map=subset.field_map,
+        why=why,
+    )
     return artifact, freeze(subset, ctx.run.sample)
 
 

@@ -39,9 +39,17 @@ def atomize(ctx: Context) -> Done | None:
     ctx.start(Phase.ATOMIZE)
     snapshot = snapshot_of(ctx)
     subset = snapshot.subset
-    key = cell_key(ctx, "atomize", {"tasks": snapshot.digest, "field_map": subset.field_map, "driver": ctx.run.driver,
-                                    "model_config": ctx.state.artifacts["ModelProxyArtifact"]["config"],
-                                    "scoring": ctx.state.artifacts["SetupArtifact"]["scoring_digest"]})  # fmt: skip
+    key = cell_key(
+        ctx,
+        "atomize",
+        {
+            "tasks": snapshot.digest,
+            "field_map": subset.field_map,
+            "driver": ctx.run.driver,
+            "model_config": ctx.state.artifacts["ModelProxyArtifact"]["config"],
+            "scoring": ctx.state.artifacts["SetupArtifact"]["scoring_digest"],
+        },
+    )
     if cached := look_up(ctx, "atomize", key):
         cell, row = cached
         ctx.emit(AtomizeArtifact(**{**row.data, "origin": "cached", "snapshot_id": None}))
@@ -62,16 +70,32 @@ def atomize(ctx: Context) -> Done | None:
         Benchmark.objects.get(pk=subset.benchmark_id), subset, source, proof=_brief(proof), run_id=ctx.run.pk
     )
     saved = ctx.save(work, "atomize")
-    ctx.emit(AtomizeArtifact(invocation=number, impl_id=impl.id, sha256=impl.impl_fingerprint, source=source,
-                             proof=_brief(proof), snapshot_id=saved))  # fmt: skip
+    ctx.emit(
+        AtomizeArtifact(
+            invocation=number,
+            impl_id=impl.id,
+            sha256=impl.impl_fingerprint,
+            source=source,
+            proof=_brief(proof),
+            snapshot_id=saved,
+        )
+    )
     return Done(cell=key, artifact="AtomizeArtifact")
 
 
 def prove(work: Sandbox, samples: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the guest's proof says of the scorer in the sandbox: {ok, checks}. Raises PhaseFailed when it can't be had."""
+    """What the guest's proof says of the scorer in the sandbox: {ok, checks}.
+
+    Raises PhaseFailed when it can't be had.
+    """
     work.write(f"{PROOF_DIR}/samples.json", json.dumps(samples).encode())
-    job = {"impl": IMPL_PATH, "samples": f"{PROOF_DIR}/samples.json", "seconds": 60, "memory_mb": 900,
-           "path": ["/opt/benchwright", SITE]}  # fmt: skip
+    job = {
+        "impl": IMPL_PATH,
+        "samples": f"{PROOF_DIR}/samples.json",
+        "seconds": 60,
+        "memory_mb": 900,
+        "path": ["/opt/benchwright", SITE],
+    }
     work.write(f"{PROOF_DIR}/job.json", json.dumps(job).encode())
     command = f'exec "$BW_PYTHON" -I /opt/benchwright/guest/prove.py {PROOF_DIR}/job.json'
     done = work.run(["/bin/sh", "-c", command], timeout=PROOF_SECONDS, output_limit=8 << 20)
@@ -86,8 +110,10 @@ def prove(work: Sandbox, samples: list[dict[str, Any]]) -> dict[str, Any]:
 def _draft(subset: Subset) -> str:
     blob = get_blob(str(subset.field_map.get("draft", "")))
     if blob is None:
-        raise NeedsReview(f"No scorer is known for {subset.id} and the rules can't write one. Name an impl, or describe "
-                          "how an answer is to be judged.")  # fmt: skip
+        raise NeedsReview(
+            f"No scorer is known for {subset.id} and the rules can't write one. Name an impl, or describe "
+            "how an answer is to be judged."
+        )
     return blob.decode()
 
 
@@ -119,5 +145,6 @@ def _brief(proof: dict[str, Any]) -> dict[str, Any]:
 
 
 def _copy(impl: Impl, origin: str) -> AtomizeArtifact:
-    return AtomizeArtifact(invocation=0, impl_id=impl.id, sha256=impl.impl_fingerprint, source=impl.source, proof=impl.proof,
-                           origin=origin)  # fmt: skip
+    return AtomizeArtifact(
+        invocation=0, impl_id=impl.id, sha256=impl.impl_fingerprint, source=impl.source, proof=impl.proof, origin=origin
+    )
