@@ -24,12 +24,12 @@ READER = ROOT / "runs" / "guest" / "read_rows.py"
 def register_samples(account: Account) -> list[str]:
     """The ids of the samples. Their files are ours, so they are read here; a run reads them in its sandbox again."""
     ids = []
-    for sample in json.loads((FOLDER / "index.json").read_text()):
+    for sample in json.loads((FOLDER / "index.json").read_text())["samples"]:
         path = FOLDER / sample["file"]
         upload = save_upload(account, path.name, path.read_bytes())
         source = {"files": [{"name": upload.name, "sha256": upload.sha256}]}
         benchmark, created = Benchmark.objects.get_or_create(
-            id=sample["id"],
+            id=sample["name"],
             defaults={
                 "name": sample["title"],
                 "owner": account,

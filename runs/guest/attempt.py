@@ -5,6 +5,7 @@ The same steps serve threads and coroutines; only the two lines that wait differ
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 import time
@@ -36,7 +37,7 @@ CALLS_LIMIT = 64 << 10
 class Slot:
     """One worker. `claim` holds one token for what it does now: whoever takes it reports on the task."""
 
-    __slots__ = ("abandoned", "claim", "ident", "item", "number", "task", "trial")
+    __slots__ = ("abandoned", "claim", "forgiven", "ident", "item", "number", "task", "trial")
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -44,6 +45,7 @@ class Slot:
         self.trial: Trial | None = None
         self.claim: list[int] = []
         self.abandoned = False
+        self.forgiven = 0.0
         self.ident = 0
         self.task: Any = None
 
@@ -177,7 +179,7 @@ class Attempts:
     def start_solve(self, slot: Slot, trial: Trial, *, is_async: bool = False) -> Call:
         """The clock of an attempt starts."""
         runner = self.runner
-        slot.claim = [1]
+        slot.claim, slot.forgiven = [1], 0.0
         runner.board.begin(slot.number, trial.item, b.THINK, trial.attempt)
         make = AsyncCall if is_async else Call
         deadline = time.monotonic() + runner.job.attempt_seconds
@@ -219,8 +221,7 @@ class Attempts:
         """An attempt ended without a response; True when there is another to try."""
         if not slot.take_claim():
             return False
-        if isinstance(error, MemoryError):
-            self._suspect(trial, error)
+        if self._is_suspect(trial, error):
             return False
         reason = error_dict(error)
         again = isinstance(error, SutError) and error.retryable and trial.attempt < self.runner.job.max_attempts
@@ -243,7 +244,7 @@ class Attempts:
     def score(self, slot: Slot, trial: Trial) -> None:
         """Score the answer as the log holds it and publish the result."""
         runner = self.runner
-        slot.claim = [1]
+        slot.claim, slot.forgiven = [1], 0.0
         slot.ident = threading.get_ident()
         runner.board.begin(slot.number, trial.item, b.SCORE, trial.attempt)
         started = time.perf_counter()
@@ -258,8 +259,7 @@ class Attempts:
         spent = (time.perf_counter() - started) * 1000
         if runner.forked or not slot.take_claim():
             return
-        if isinstance(error, MemoryError):
-            self._suspect(trial, error)
+        if error is not None and self._is_suspect(trial, error):
             return
         no_answer = None
         reason = None
@@ -285,11 +285,14 @@ class Attempts:
             ),
         )
 
-    def _suspect(self, trial: Trial, error: BaseException) -> None:
-        """Out of memory: a sibling may have eaten it, so unless the task was alone it is tried alone."""
-        line = result_line(trial.index, trial.trial, trial.attempt, error=error_dict(error, "memory"))
-        kind = b.RESULT if self.runner.plan.alone else b.SUSPECT
+    def _is_suspect(self, trial: Trial, error: BaseException) -> bool:
+        """Out of something that siblings use too: unless the task was alone, it is tried alone before it is blamed."""
+        kind = b.GREEDY if isinstance(error, MemoryError) else b.CROWDED if is_crowded(error) else 0
+        if not kind or self.runner.plan.alone:
+            return False
+        line = result_line(trial.index, trial.trial, trial.attempt, error=error_dict(error))
         self.runner.board.publish(kind, trial.item, trial.attempt, line)
+        return True
 
     def _report(self, trial: Trial, line: bytes) -> None:
         self.runner.board.publish(b.RESULT, trial.item, trial.attempt, line)
@@ -377,6 +380,13 @@ class Attempts:
                     return False
             self.runner.board.phase(slot.number, b.WAIT)
             await asyncio.sleep(backoff(trial.attempt))
+
+
+def is_crowded(error: BaseException) -> bool:
+    """Whether the box had no process, thread or file left."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+    return isinstance(error, RuntimeError) and "can't start new thread" in str(error)
 
 
 def backoff(attempt: int) -> float:

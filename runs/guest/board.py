@@ -19,8 +19,8 @@ IDLE, THINK, CALL, SCORE, WAIT = range(5)
 # States of a runner.
 IMPORTING, RUNNING, ENDED, RECYCLE = range(4)
 
-# Kinds of records.
-RESPONSE, RESULT, FAILED, SUSPECT, FATAL = range(1, 6)
+# Kinds of records. GREEDY: out of memory, and it may be a sibling's doing. CROWDED: out of processes, threads or files.
+RESPONSE, RESULT, FAILED, GREEDY, CROWDED, FATAL = range(1, 7)
 
 MAX_BODY = 4 << 20
 

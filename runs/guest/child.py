@@ -33,6 +33,7 @@ class Child:
         self.started = time.monotonic()
         self.status: int | None = None
         self.why_killed = ""
+        self.draining = False
         self.guilty_by_kill: InFlight | None = None
         self._stale_since = 0.0
         self._ticks: dict[int, int] = {}
@@ -59,6 +60,11 @@ class Child:
         except b.Broken as error:
             self.kill(f"it wrote into the frames: {error}")
             return []
+
+    def drain(self) -> None:
+        """Let it finish what it has begun, and take nothing new."""
+        self.draining = True
+        self.board.stop()
 
     def kill(self, why: str) -> None:
         """End the process and its group at once."""
@@ -92,9 +98,18 @@ class Child:
             return
         if stale:
             self.guilty_by_kill = self._holder(flights) or (over[0] if len(flights) == 1 else None)
+            self._ask_where()
         elif len(over) == 1:
             self.guilty_by_kill = over[0]
         self.kill("a task held the whole process past its time")
+
+    def _ask_where(self) -> None:
+        """Have the stacks of all threads written down; the process may be beyond that."""
+        try:
+            os.kill(self.pid, signal.SIGUSR2)
+        except OSError:
+            return
+        time.sleep(0.05)
 
     def _limit(self, flight: InFlight) -> float:
         return self.job.score_seconds if flight.phase == b.SCORE else self.job.attempt_seconds
@@ -132,7 +147,15 @@ class Child:
 
     def fault_text(self) -> bytes:
         """What faulthandler wrote when the process crashed."""
-        return os.pread(self.fault_fd, 4096, 0)
+        return os.pread(self.fault_fd, 1 << 20, 0)
+
+    def trace(self) -> str | None:
+        """Where the guilty thread was, as far as it is known."""
+        text = self.fault_text().decode("utf-8", "replace")
+        if self.guilty_by_kill is not None:
+            _, found, text = text.partition(f"hread 0x{self.guilty_by_kill.ident:016x} ")
+            text = text.partition("\n\n")[0].partition("\n")[2] if found else ""
+        return text[:2000] or None
 
     def death(self) -> str:
         """How it ended, in words."""

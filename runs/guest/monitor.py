@@ -57,16 +57,22 @@ class Monitor:
     def run(self) -> None:
         """Until the process ends."""
         runner = self.runner
+        last = time.monotonic()
         while True:
             runner.board.beat()
             now = time.monotonic()
+            stalled, last = now - last - 3 * BEAT_SECONDS, now
             blocked = bool(runner.loop_ident) and self._loop_is_blocked(now)
             for flight in runner.board.in_flight():
                 limit = runner.job.score_seconds if flight.phase == b.SCORE else runner.job.attempt_seconds
                 # A call in flight ends by its own socket; only a stuck one is ended here.
                 grace = 0.5 if flight.phase == b.CALL and not runner.loop_ident else 0.0
-                if flight.phase != b.WAIT and now - flight.since > limit + grace:
-                    self._over_time(runner.slots[flight.slot], flight, now, blocked)
+                slot = runner.slots[flight.slot]
+                if stalled > 0:
+                    # Nothing could run meanwhile: one task's work is not its siblings' time. Bounded, for the one.
+                    slot.forgiven = min(limit, slot.forgiven + min(stalled, now - flight.since))
+                if flight.phase != b.WAIT and now - flight.since > limit + grace + slot.forgiven:
+                    self._over_time(slot, flight, now, blocked)
             if runner.draining and all(s.abandoned or s.item < 0 for s in runner.slots):
                 self._end(b.RECYCLE)
             if runner.finished.is_set():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import faulthandler
 import os
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -175,6 +176,8 @@ def child_main(job: Job, board: Board, tasks: Tasks, plan: Plan, log_fd: int, fa
 def _settle_in(board: Board, plan: Plan, job: Job, log_fd: int, fault_fd: int) -> None:
     redirect_output(log_fd)
     faulthandler.enable(file=fault_fd, all_threads=False)
+    # Answered even while a scorer holds the interpreter lock: where it hangs can be told before it is killed.
+    faulthandler.register(signal.SIGUSR2, file=fault_fd, all_threads=True)
     stack = min(8 << 20, max(1 << 20, ALL_STACKS // plan.slots)) & ~0xFFFF
     threading.stack_size(stack)
     prefer_oom_victim()

@@ -5,7 +5,8 @@ scored again without a model call, and calls that were outstanding are made agai
 
     both    solve and score in one process: the ordinary case
     solve, score    apart, once scoring has killed several processes: then a crash costs no outstanding call
-    alone   one task by itself: when it was near several deaths and nobody can tell who did it
+    alone   one task by itself: when it was near several deaths and nobody can tell who did it, or when the box had
+            no process or thread left for it; then the others wait, and fewer run side by side afterwards
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def crash_error(child: Child, where: str) -> dict[str, Any]:
         "kind": "timeout" if hang else "crash",
         "type": "Timeout" if hang else "Crash",
         "message": child.death() + where,
-        "trace": child.fault_text().decode("utf-8", "replace")[:2000] or None,
+        "trace": child.trace(),
     }
 
 
@@ -60,12 +61,16 @@ class Supervisor:
         self.attempts: dict[int, int] = {}
         self.answers: dict[int, bytes] = {}
         self.interruptions: dict[int, int] = {}
+        self.crowded: list[int] = []
+        self.concurrency = job.concurrency
+        self.false_starts: dict[int, int] = {}
         self.apart: list[int] = []
         self.children: dict[int, Child] = {}
         self.owner: dict[int, int] = {}
         self.score_deaths = 0
         self.idle_deaths = 0
         self.memory_suspects = 0
+        self.imported = False
         self.stopping = False
         self.out: list[bytes] = []
         self.log_read, self.log_write = os.pipe2(os.O_CLOEXEC)
@@ -160,12 +165,14 @@ class Supervisor:
         """Start the runners that there is work for."""
         if self.stopping:
             return
+        if self.crowded:
+            # Only when nobody else is there does a full box say something about the task.
+            if not self.children:
+                self._start_alone(self.crowded.pop(0))
+            return
         alone = sum(1 for c in self.children.values() if c.plan.alone)
         while self.apart and alone < ALONE_AT_ONCE:
-            item = self.apart.pop(0)
-            if not self.done[item]:
-                self._start(Plan([item], dict(self.attempts), self._answers([item]), "both", 1, True))
-                alone += 1
+            alone += self._start_alone(self.apart.pop(0))
         modes = {c.plan.mode for c in self.children.values() if not c.plan.alone}
         if self.score_deaths < SPLIT_AFTER:
             if not modes:
@@ -176,15 +183,21 @@ class Supervisor:
             if "score" not in modes:
                 self._start_for(self._open_items(list(self.answers)), "score")
 
+    def _start_alone(self, item: int) -> bool:
+        if self.done[item]:
+            return False
+        self._start(Plan([item], dict(self.attempts), self._answers([item]), "both", 1, True))
+        return True
+
     def _open_items(self, among: Sequence[int] | None = None) -> list[int]:
-        apart = set(self.apart)
+        apart = {*self.apart, *self.crowded}
         items = range(len(self.tasks)) if among is None else among
         return [i for i in items if not self.done[i] and i not in self.owner and i not in apart]
 
     def _start_for(self, items: list[int], mode: str) -> None:
         if items:
-            most = SCORERS_APART if mode == "score" else self.job.concurrency
-            concurrency = max(1, min(self.job.concurrency, most, len(items)))
+            most = SCORERS_APART if mode == "score" else self.concurrency
+            concurrency = max(1, min(self.concurrency, most, len(items)))
             self._start(Plan(items, dict(self.attempts), self._answers(items), mode, concurrency, False))
 
     def _answers(self, items: list[int]) -> dict[int, bytes]:
@@ -211,7 +224,8 @@ class Supervisor:
         records = child.records()
         for kind, item, attempt, body in records:
             if kind == b.FATAL:
-                if not self.done.count(1):
+                # Later on it is the box that is full, not the scorer that is wrong.
+                if not self.imported and not any(c.board.header()[2] != b.IMPORTING for c in self.children.values()):
                     self.fatal = json.loads(body)
                 continue
             if item >= len(self.done) or self.done[item]:
@@ -226,11 +240,17 @@ class Supervisor:
             elif kind == b.FAILED:
                 self.attempts[item] = attempt + 1
                 self.out.append(body)
+            elif kind == b.CROWDED:
+                self._try_alone(item, attempt, self.crowded)
+                if not child.draining:
+                    self.concurrency = max(1, child.plan.concurrency // 2)
+                    for other in self.children.values():
+                        other.drain()
             elif self.memory_suspects >= MAX_MEMORY_SUSPECTS:
                 self._settle(item, body)
             else:
                 self.memory_suspects += 1
-                self._try_alone(item, attempt)
+                self._try_alone(item, attempt, self.apart)
         return bool(records)
 
     def _settle(self, item: int, line: bytes) -> None:
@@ -242,12 +262,12 @@ class Supervisor:
             self.answers.pop(item, None)
             self.out.append(line)
 
-    def _try_alone(self, item: int, attempt: int) -> None:
+    def _try_alone(self, item: int, attempt: int, queue: list[int]) -> None:
         if item not in self.answers:
             self.attempts[item] = attempt + 1
         self.owner.pop(item, None)
-        if item not in self.apart:
-            self.apart.append(item)
+        if item not in queue:
+            queue.append(item)
 
     # After a death.
 
@@ -266,32 +286,43 @@ class Supervisor:
         child.close()
 
     def _settle_death(self, child: Child, flights: list[InFlight], state: int) -> None:
-        if state == b.IMPORTING:
+        self.imported = self.imported or state != b.IMPORTING
+        if not self.imported:
             self.fatal = {
                 "kind": "crash",
                 "type": "ImportCrash",
                 "message": f"the scorer cannot be imported: {child.death()}",
-                "trace": child.fault_text().decode("utf-8", "replace") or None,
+                "trace": child.trace(),
             }
             return
         if child.status == 0 and state in (b.ENDED, b.RECYCLE) and not child.why_killed:
-            self._interrupt(flights, set(), "its process was replaced")
+            if not child.plan.alone:
+                self._interrupt(flights, set(), "its process was replaced")
         else:
             self._blame(child, flights)
         left = [i for i in child.plan.items if not self.done[i]]
         if child.plan.alone:
-            # Nobody else was there.
             for item in left:
-                self._convict(item, self.attempts.get(item, 1), crash_error(child, ""))
-        elif not flights and state != b.RECYCLE:
+                self._settle_alone(item, child, began=bool(flights))
+        elif not flights and state != b.RECYCLE and not child.draining:
             if child.plan.mode == "solve":
                 left = [i for i in left if i not in self.answers]
-            left = [i for i in left if i not in self.apart and i not in self.owner]
+            left = [i for i in left if i not in self.apart and i not in self.crowded and i not in self.owner]
             self._count_idle_death(child, left)
+
+    def _settle_alone(self, item: int, child: Child, *, began: bool) -> None:
+        """Nobody else was there, so it is guilty; unless its process never came to it, in a box that is full."""
+        starts = self.false_starts[item] = self.false_starts.get(item, 0) + 1
+        if began or starts > MAX_IDLE_DEATHS:
+            self._convict(item, self.attempts.get(item, 1), crash_error(child, ""))
+        else:
+            time.sleep(0.1 * starts)
+            self.apart.append(item)
 
     def _count_idle_death(self, child: Child, left: list[int]) -> None:
         """A runner that ended with work left and nobody to blame: not for ever."""
         self.idle_deaths += bool(left)
+        time.sleep(0.1 * bool(left))
         if self.idle_deaths >= MAX_IDLE_DEATHS:
             for item in left:
                 self._convict(item, self.attempts.get(item, 1), crash_error(child, "; no task was in flight"))
@@ -308,6 +339,8 @@ class Supervisor:
             suspects = {f.item for f in flights if f.phase in (b.THINK, b.SCORE)}
             self.score_deaths += any(f.phase == b.SCORE for f in flights)
             suspects = suspects or {f.item for f in flights}
+        if child.plan.alone:
+            return
         self._interrupt([f for f in flights if not self.done[f.item]], suspects, words)
 
     def _convict(self, item: int, attempt: int, error: dict[str, Any]) -> None:
