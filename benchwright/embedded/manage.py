@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 
+from benchwright.embedded import runfiles
 from benchwright.embedded.binaries import ServiceFailed
 from benchwright.embedded.services import Services
 from benchwright.lib.paths import ROOT, state_dir
@@ -19,6 +20,9 @@ def main(argv: list[str]) -> int:
     try:
         with Services().used() as env:
             env["BENCHWRIGHT_STATE"] = str(state_dir())
+            # Links that a command prints must lead to the server that is up, whichever port it found.
+            if runfiles.supervisor_pid() and (url := runfiles.read_status().get("url")):
+                env["BENCHWRIGHT_BASE_URL"] = str(url)
             return subprocess.call([sys.executable, str(ROOT / "manage.py"), *argv], env={**os.environ, **env})
     except ServiceFailed as failure:
         print(failure, file=sys.stderr)
