@@ -18,7 +18,7 @@ from benchwright.embedded.services import prepare_state
 from benchwright.embedded.small_model import IDENTIFIER, ModelUnavailable, SmallModel, install
 from benchwright.lib.paths import state_dir
 
-BENCHMARK, SUBSET = "sample-arithmetic", "default"
+BENCHMARK = "sample-arithmetic"
 RUN_SECONDS = 600.0
 CONTROL = {"source": "control", "identifier": "control/oracle"}
 
@@ -60,7 +60,7 @@ def _demo(options: argparse.Namespace, stack: contextlib.ExitStack) -> int:
     model = CONTROL if options.control else stack.enter_context(_small_model())
     api = Api(access.url, access.api_key)
     run = api.launch({
-        "benchmark": options.benchmark, "subset": SUBSET, "model": model,
+        "benchmark": options.benchmark, "model": model,
         "concurrency": 32 if model is CONTROL else 2,  # the small model has two slots
     })  # fmt: skip
     print(f"\n{options.benchmark} × {model['identifier']}   {run.get('url', '')}", flush=True)

@@ -10,6 +10,7 @@ import contextlib
 import os
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -44,6 +45,7 @@ class Supervisor:
         self.terminal, self.watch_stdin = terminal, watch_stdin
         self.state = state_dir()
         self.services = Services()
+        self.listener: socket.socket | None = None
         self.selector = selectors.DefaultSelector()
         self.children: list[Child] = []
         self.stop_wanted = self.starting = False
@@ -109,6 +111,7 @@ class Supervisor:
         self._manage("migrate", "--noinput", "--verbosity", "1")
         runfiles.write_status(url=self.url, ready=False)
         listener.set_inheritable(True)
+        self.listener = listener  # kept: the socket must stay open while no web process runs
         for spec in self._specs(listener.fileno()):
             child = Child(spec, LineSink(spec.name, log_path(self.state, spec.name), self.terminal))
             self.children.append(child)
