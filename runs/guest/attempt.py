@@ -37,7 +37,7 @@ CALLS_LIMIT = 64 << 10
 class Slot:
     """One worker. `claim` holds one token for what it does now: whoever takes it reports on the task."""
 
-    __slots__ = ("abandoned", "claim", "forgiven", "ident", "item", "number", "task", "trial")
+    __slots__ = ("abandoned", "claim", "forgiven", "forks", "ident", "item", "number", "task", "trial")
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -46,6 +46,7 @@ class Slot:
         self.claim: list[int] = []
         self.abandoned = False
         self.forgiven = 0.0
+        self.forks = 0
         self.ident = 0
         self.task: Any = None
 
@@ -232,19 +233,22 @@ class Attempts:
         self._report(trial, result_line(trial.index, trial.trial, trial.attempt, error=reason))
         return False
 
-    def expired(self, trial: Trial, error: ErrorDict, *, retry: bool) -> None:
+    def expired(self, trial: Trial, error: ErrorDict, *, retry: bool, doubtful: bool) -> None:
         """The monitor took the task away from its worker."""
-        if retry and trial.attempt < self.runner.job.max_attempts:
+        line = result_line(trial.index, trial.trial, trial.attempt, error=error)
+        if doubtful and not self.runner.plan.alone:
+            self.runner.board.publish(b.DOUBTFUL, trial.item, trial.attempt, line)
+        elif retry and trial.attempt < self.runner.job.max_attempts:
             self._report_failed(trial, error)
             self.runner.plan.attempts[trial.item] = trial.attempt + 1
             self.runner.todo.append(trial.item)
         else:
-            self._report(trial, result_line(trial.index, trial.trial, trial.attempt, error=error))
+            self._report(trial, line)
 
     def score(self, slot: Slot, trial: Trial) -> None:
         """Score the answer as the log holds it and publish the result."""
         runner = self.runner
-        slot.claim, slot.forgiven = [1], 0.0
+        slot.claim, slot.forgiven, slot.forks = [1], 0.0, runner.forks
         slot.ident = threading.get_ident()
         runner.board.begin(slot.number, trial.item, b.SCORE, trial.attempt)
         started = time.perf_counter()
@@ -287,7 +291,7 @@ class Attempts:
 
     def _is_suspect(self, trial: Trial, error: BaseException) -> bool:
         """Out of something that siblings use too: unless the task was alone, it is tried alone before it is blamed."""
-        kind = b.GREEDY if isinstance(error, MemoryError) else b.CROWDED if is_crowded(error) else 0
+        kind = b.DOUBTFUL if isinstance(error, MemoryError) else b.CROWDED if is_crowded(error) else 0
         if not kind or self.runner.plan.alone:
             return False
         line = result_line(trial.index, trial.trial, trial.attempt, error=error_dict(error))

@@ -19,8 +19,9 @@ IDLE, THINK, CALL, SCORE, WAIT = range(5)
 # States of a runner.
 IMPORTING, RUNNING, ENDED, RECYCLE = range(4)
 
-# Kinds of records. GREEDY: out of memory, and it may be a sibling's doing. CROWDED: out of processes, threads or files.
-RESPONSE, RESULT, FAILED, GREEDY, CROWDED, FATAL = range(1, 7)
+# Kinds of records. DOUBTFUL: it may be a sibling's doing, so the task is tried alone. CROWDED: the same, out of
+# processes, threads or files, so that nothing else may run meanwhile.
+RESPONSE, RESULT, FAILED, DOUBTFUL, CROWDED, FATAL = range(1, 7)
 
 MAX_BODY = 4 << 20
 

@@ -122,7 +122,10 @@ class Monitor:
         with runner.lock:
             was_working, slot.abandoned = not slot.abandoned, True
         if slot.trial is not None:
-            runner.attempts.expired(slot.trial, error, retry=flight.phase != b.SCORE)
+            scoring = flight.phase == b.SCORE
+            # A sibling's os.fork copies the pipes of a subprocess, which then never end for the one who reads them.
+            doubtful = scoring and runner.forks != slot.forks
+            runner.attempts.expired(slot.trial, error, retry=not scoring, doubtful=doubtful)
         runner.board.phase(slot.number, b.IDLE)
         if slot.task is not None and flight.phase != b.SCORE and not blocked:
             slot.task.get_loop().call_soon_threadsafe(slot.task.cancel)

@@ -59,6 +59,7 @@ class Runner:
         self.working = 0
         self.draining = False
         self.forked = False
+        self.forks = 0
         self.loop_ident = 0
         self.finished = threading.Event()
         self.lock = threading.Lock()
@@ -188,8 +189,11 @@ def _settle_in(board: Board, plan: Plan, job: Job, log_fd: int, fault_fd: int) -
 def _guard_exits(runner: Runner) -> None:
     pid = os.getpid()
 
-    def forked() -> None:
+    def in_child() -> None:
         runner.forked = True
+
+    def in_parent() -> None:
+        runner.forks += 1
 
     def guarded(status: int) -> None:
         """os._exit, which first says which task asked for it."""
@@ -201,5 +205,5 @@ def _guard_exits(runner: Runner) -> None:
                     runner.board.note_exit(slot.number)
         _real_exit(status)
 
-    os.register_at_fork(after_in_child=forked)
+    os.register_at_fork(after_in_child=in_child, after_in_parent=in_parent)
     os._exit = guarded  # type: ignore[assignment]

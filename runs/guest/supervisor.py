@@ -34,7 +34,7 @@ SCORERS_APART = 8
 SPLIT_AFTER = 3
 MAX_INTERRUPTIONS = 2
 MAX_IDLE_DEATHS = 3
-MAX_MEMORY_SUSPECTS = 50
+MAX_DOUBTS = 50
 WATCH_SECONDS = 0.1
 
 
@@ -69,7 +69,7 @@ class Supervisor:
         self.owner: dict[int, int] = {}
         self.score_deaths = 0
         self.idle_deaths = 0
-        self.memory_suspects = 0
+        self.doubts = 0
         self.imported = False
         self.stopping = False
         self.out: list[bytes] = []
@@ -246,10 +246,10 @@ class Supervisor:
                     self.concurrency = max(1, child.plan.concurrency // 2)
                     for other in self.children.values():
                         other.drain()
-            elif self.memory_suspects >= MAX_MEMORY_SUSPECTS:
+            elif self.doubts >= MAX_DOUBTS:
                 self._settle(item, body)
             else:
-                self.memory_suspects += 1
+                self.doubts += 1
                 self._try_alone(item, attempt, self.apart)
         return bool(records)
 

@@ -158,6 +158,7 @@ def test_a_regex_that_holds_the_interpreter_is_killed_and_found_guilty(tmp_path:
     with model_server() as model:
         ran = run_guest(write_job(tmp_path, impl, 12, model.url, score_seconds=0.5), timeout=40)
     assert ran.results[4]["error"]["kind"] == "timeout"
+    assert "in score" in ran.results[4]["error"]["trace"]
     assert sum(1 for r in ran.results.values() if r["score"] == 1.0) == 11
     assert model.keys["k-4-1"] == 1
 
@@ -193,7 +194,7 @@ def test_a_process_killed_in_score_costs_no_model_call(tmp_path: Path, death: st
 
 def test_siblings_whose_calls_were_outstanding_call_again_with_the_next_key(tmp_path: Path) -> None:
     impl = scorer("if i == 0: os._exit(0)\n        return 1")
-    with model_server(lambda key, body: (200, completion(), 0.0 if key.startswith("k-0-") else 0.6)) as model:
+    with model_server(lambda key, body: (200, completion(), 0.3 if key.startswith("k-0-") else 0.8)) as model:
         ran = run_guest(write_job(tmp_path, impl, 6, model.url, concurrency=6))
     assert ran.results[0]["error"]["kind"] == "crash"
     assert {r["attempts"] for i, r in ran.results.items() if i} == {2}
@@ -303,6 +304,30 @@ def alive(pid: int) -> bool:
         return False
 
 
+def test_a_subprocess_whose_pipe_a_sibling_copied_by_forking_is_tried_alone(tmp_path: Path) -> None:
+    impl = scorer(
+        """
+        if i == 0:
+            read, write = os.pipe()
+            both.wait()
+            both.wait()
+            os.close(write)
+            return 1 if os.read(read, 1) == b"" else 0
+        if i == 1:
+            both.wait()
+            if os.fork() == 0: time.sleep(1000)
+            both.wait()
+        return 1""".strip(),
+        head="import threading\nboth = threading.Barrier(2, timeout=0.5)\n"
+        "both.wait = (lambda wait: lambda: None if both.broken else hush(wait))(both.wait)\n"
+        "def hush(wait):\n    try: wait()\n    except threading.BrokenBarrierError: pass",
+    )
+    with model_server() as model:
+        ran = run_guest(write_job(tmp_path, impl, 2, model.url, score_seconds=1.5))
+    assert [ran.results[i]["score"] for i in (0, 1)] == [1.0, 1.0]
+    assert sum(model.keys.values()) == 2
+
+
 def test_what_a_scorer_prints_is_bounded_and_never_among_the_frames(tmp_path: Path) -> None:
     impl = scorer(
         """
@@ -325,6 +350,27 @@ def test_memory_eaten_in_score_is_that_tasks_error(tmp_path: Path) -> None:
     assert ran.results[1]["error"]["kind"] == "memory"
     assert sum(1 for r in ran.results.values() if r["score"] == 1.0) == 4
     assert sum(model.keys.values()) == 5
+
+
+def test_a_full_box_is_not_the_fault_of_the_task_that_meets_it(tmp_path: Path) -> None:
+    impl = scorer(
+        """
+        if i == 1: raise BlockingIOError(11, "no process left")
+        with lock:
+            busy.append(i)
+        time.sleep(0.1)
+        crowded = len(busy) > 1
+        with lock:
+            busy.remove(i)
+        if crowded and i < 4: raise RuntimeError("can't start new thread")
+        return 1""".strip(),
+        head="import threading\nlock, busy = threading.Lock(), []",
+    )
+    with model_server() as model:
+        ran = run_guest(write_job(tmp_path, impl, 8, model.url, concurrency=8))
+    assert ran.results[1]["error"]["type"] == "BlockingIOError"
+    assert sum(1 for r in ran.results.values() if r["score"] == 1.0) == 7
+    assert sum(model.keys.values()) == 8
 
 
 def test_what_solve_returns_must_be_json(tmp_path: Path) -> None:
