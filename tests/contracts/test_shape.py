@@ -62,7 +62,8 @@ def test_no_file_is_a_drawer_for_everything() -> None:
 
 
 # Written apart, so that this file does not hold what it looks for.
-UNFINISHED = ["TO" + "DO", "FIX" + "ME", "X" + "XX", "assert " + "True", "mark." + "xfail", "raise NotImplemented" + "Error"]  # fmt: skip
+UNFINISHED = ["TO" + "DO", "FIX" + "ME", "X" + "XX", "assert " + "True", "mark." + "xfail"]
+UNFINISHED += ["raise NotImplemented" + "Error"]
 HOLLOW = [
     "seam" + "less",
     "blazing" + "ly",
