@@ -69,6 +69,17 @@ def test_every_error_code_is_on_the_page() -> None:
     assert in_code - {"error"} <= told, in_code - told
 
 
+def test_every_reason_for_which_a_run_ends_in_error_is_on_the_page() -> None:
+    told = set(table_cells(PAGE.partition("### Why a run ends in error")[2])) | set(table_cells(PAGE))
+    raised = {
+        code
+        for path in files()
+        if re.fullmatch(r"runs/(phases|pipeline)/\w+\.py", name_of(path))
+        for code in re.findall(r"code ?= ?\"([a-z_]+)\"", path.read_text())
+    }
+    assert raised <= told, raised - told
+
+
 def test_no_code_on_the_page_is_made_up() -> None:
     source = "\n".join(p.read_text() for p in files() if p.suffix == ".py" and name_of(p).startswith(APPS))
     told = table_cells(PAGE.partition("## Errors")[2])
