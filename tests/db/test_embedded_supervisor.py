@@ -80,14 +80,16 @@ def test_up_serves_mends_itself_and_leaves_nothing_behind(state: Path) -> None:
     assert runfiles.supervisor_pid() is None and runfiles.read_status() == {}
 
 
-def test_down_stops_what_up_started_and_what_a_killed_up_left(state: Path) -> None:
-    up = Background()
-    with up:
+def test_down_stops_what_up_started(state: Path) -> None:
+    with Background() as up:
         left = children()
         assert command("down").stdout == "Stopped.\n"
         assert up.process is not None and up.process.wait(10) == 0
     assert not any(runfiles.group_alive(pid) for pid in left.values())
+    assert command("down").stdout == "Nothing is running.\n"
 
+
+def test_down_stops_what_a_killed_up_left(state: Path) -> None:
     with Background() as killed:
         left = children()
         assert killed.process is not None
@@ -96,4 +98,3 @@ def test_down_stops_what_up_started_and_what_a_killed_up_left(state: Path) -> No
         done = command("down")
         assert done.returncode == 0 and "worker" in done.stdout and "PostgreSQL" in done.stdout
     assert not any(runfiles.group_alive(pid) for pid in left.values())
-    assert command("down").stdout == "Nothing is running.\n"
