@@ -7,6 +7,10 @@ continuation of the prompt, which runs on into the next thing).
 import re
 from typing import List, NamedTuple, Optional, Sequence
 
+# A reply that does not compile is cut at this many places at most, and a longer one is not compiled to look.
+_CUTS = 50
+_COMPILED_CHARACTERS = 200_000
+
 STOPS = ("\nclass", "\ndef", "\n#", "\nif", "\nprint")
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([A-Za-z0-9_+.#-]*)[^\n`]*$", re.MULTILINE)
@@ -96,9 +100,11 @@ def cut_at_stops(text: str, stops: Sequence[str] = STOPS) -> str:
 
 
 def compiles(source: str) -> bool:
-    """Whether it is Python at all. Null bytes, absurd nesting and the like are False."""
+    """Whether it is Python at all. Null bytes, absurd nesting and absurd length are False."""
     import warnings
 
+    if len(source) > _COMPILED_CHARACTERS:
+        return False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -147,8 +153,9 @@ def _whole(code: str) -> str:
         return code
     lines = code.split("\n")
     # The longest start that is a program. Only top-level line starts can end one.
-    for end in range(len(lines) - 1, 0, -1):
-        if lines[end][:1] not in ("", " ", "\t", ")", "]", "}") and compiles("\n".join(lines[:end])):
+    ends = [at for at in range(1, len(lines)) if lines[at][:1] not in ("", " ", "\t", ")", "]", "}")]
+    for end in reversed(ends[-_CUTS:]):
+        if compiles("\n".join(lines[:end])):
             return "\n".join(lines[:end]) + "\n"
     return code
 

@@ -123,12 +123,9 @@ class _Pool:
 
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
         with self.room:
-            for _ in range(2):
-                try:
-                    server = self.idle.pop()
-                    fresh = False
-                except IndexError:
-                    server, fresh = _Server(), True
+            # An idle server may have died since; the second try is on a new one, so that its death is the program's.
+            for fresh in (False, True):
+                server = _Server() if fresh or not self.idle else self.idle.pop()
                 try:
                     answer = server.ask(request, request["wall"] + 20)
                 except BaseException:
@@ -140,10 +137,7 @@ class _Pool:
                 server.close()
                 if answer is not None:
                     raise RunnerBroken(f"cannot run programs: {answer['broken']}")
-                if fresh:
-                    # A fresh server died under this program: the program did it.
-                    return {"ok": False, "reason": "crash", "error": "the program took its supervisor down"}
-            raise RunnerBroken("the program runner keeps dying")
+            return {"ok": False, "reason": "crash", "error": "the program took its supervisor down"}
 
 
 _pool: Optional[_Pool] = None

@@ -241,8 +241,7 @@ def accepts(got: Any, accepted: Sequence[Any], type_name: str = "any") -> bool:
     for wanted in accepted:
         if _accepts(got, wanted):
             return True
-        both = {_kind(got), _kind(wanted)}
-        if both == {"integer", "float"} and _kind(got) == "integer" and got == wanted:
+        if {_kind(got), _kind(wanted)} == {"integer", "float"} and got == wanted:
             return True
     return False
 

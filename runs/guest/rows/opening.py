@@ -36,6 +36,9 @@ _MAGIC = (
     (b"Rar!", "a RAR archive", "Unpack it and give the files, or a .zip."),
 )
 
+# All bytes but the control characters that no text holds.
+_TEXT = bytes(b for b in range(256) if b >= 32 or b in b"\t\n\v\f\r\x1b")
+
 
 class Unreadable(Exception):
     """The file cannot be used. `fix` says what a person can do."""
@@ -213,7 +216,7 @@ def guess_encoding(source: Source) -> Encoding:
         if len(head) >= 4 and max(even, odd) > len(head) // 5 and min(even, odd) * 10 < max(even, odd):
             name = "utf-16-le" if odd > even else "utf-16-be"
             return Encoding(name, f"read as {name.upper()} (no byte-order mark)")
-        if head.count(0) > len(head) // 50:
+        if len(head.translate(None, _TEXT)) > max(4, len(head) // 50):
             raise Unreadable(
                 f"{source.name} is binary, not text", "Give the data as text: JSON Lines, JSON, CSV or TSV."
             )
