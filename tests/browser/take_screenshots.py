@@ -21,8 +21,8 @@ from tests.fakes.provider import FakeProvider, Request
 ROWS = 600
 PROMPT = "Two-digit multiplication in words. Exact match on the final number."
 MODES: dict[str, dict[str, Any]] = {
-    "light": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "device_scale_factor": 2},
-    "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark", "device_scale_factor": 2},
+    "light": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "device_scale_factor": 1.5},
+    "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark", "device_scale_factor": 1.5},
     "phone": {
         "viewport": {"width": 390, "height": 844},
         "color_scheme": "light",

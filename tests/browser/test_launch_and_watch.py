@@ -87,7 +87,7 @@ def test_a_control_is_called_a_control_wherever_it_shows(page: Page) -> None:
     expect(page.locator("[data-accuracy]")).to_have_text("100.0%", timeout=10_000)
     expect(page.locator("#run-status")).to_contain_text("control")
     page.goto("/runs/")
-    expect(page.get_by_role("row", name=re.compile("control/oracle")).first).to_contain_text("control")
+    expect(page.locator("tr", has_text="control/oracle").first.locator(".tag--control")).to_be_visible()
 
 
 def test_a_refused_launch_keeps_what_was_typed_and_names_the_field(page: Page) -> None:
