@@ -30,6 +30,8 @@ from sandboxes.vocabulary import Role
 SWEEP_EVENTS = ("MaterializeTaskResult", "MaterializeTaskAggregated", "MaterializeResponse", "AttemptFailed")
 MAX_RESTORES = 3
 SANDBOX_DEADLINE_S = 24 * 3600
+# Code-running scorers start a process for each task in flight, and threads count as processes.
+WORK_SIZE = Size(cpus=2, memory_mb=2048, processes=1024)
 
 
 class Halted(Exception):
@@ -154,7 +156,7 @@ class Context:
         size: Size | None = None,
     ) -> Sandbox:
         """A new sandbox, in the log before anything runs in it."""
-        size = size or Size()
+        size = size or (WORK_SIZE if role is Role.WORK else Size())
         box = self.backend.create(
             role=role,
             labels={"benchwright_role": role.value, "benchwright_run": str(self.run.pk)},

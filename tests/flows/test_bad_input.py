@@ -35,30 +35,33 @@ def bomb() -> bytes:
     return out.getvalue()
 
 
+HTML = b"<!DOCTYPE html><html><body>Sign in</body></html>"
+UNLABELLED = [{"question": f"Is {n} odd?"} for n in range(30)]
+NULLS = [{"question": f"What is {n}?", "answer": None} for n in range(30)]
+HUGE = [{"question": "x" * (2 << 20), "answer": "1"}]
+CRLF = b"question,answer\r\n" + b"".join(f"What is {n} + 1?,{n + 1}\r\n".encode() for n in range(40))
+BREAKS = b"question,answer\n" + b"".join(f'"What is\n{n} + 1?",{n + 1}\n'.encode() for n in range(40))
+
 FILES: dict[str, tuple[str, bytes, str, str]] = {
     # what: (name, bytes, how the run ends, a word of the message)
     "half the rows malformed": ("half.jsonl", lines(GOOD[:20]) + b'{"question": "x", \n' * 20, "error", "row"),
-    "an HTML page instead of data": ("page.jsonl", b"<!DOCTYPE html><html><body>Sign in</body></html>", "error", "HTML"),
+    "an HTML page instead of data": ("page.jsonl", HTML, "error", "web page"),
     "an archive bomb": ("bomb.zip", bomb(), "error", "bomb.zip"),
-    "a row of two megabytes": ("huge.jsonl", lines([{"question": "x" * (2 << 20), "answer": "1"}]), "error", "huge.jsonl"),
-    "no label column": ("nolabel.jsonl", lines([{"question": f"Is {n} odd?"} for n in range(30)]), "waiting", "agent_review"),
-    "labels that are all null": (
-        "nulls.jsonl", lines([{"question": f"What is {n}?", "answer": None} for n in range(30)]), "waiting", "agent_review",
-    ),
+    "a row of two megabytes": ("huge.jsonl", lines(HUGE), "error", "huge.jsonl"),
+    "no label column": ("nolabel.jsonl", lines(UNLABELLED), "waiting", "agent_review"),
+    "labels that are all null": ("nulls.jsonl", lines(NULLS), "waiting", "agent_review"),
     "binary": ("noise.jsonl", bytes(range(256)) * 50, "error", "noise.jsonl"),
     "a broken gzip": ("cut.jsonl.gz", gzip.compress(lines(GOOD))[:60], "error", "cut.jsonl.gz"),
-}  # fmt: skip
+}
 
 ODD: dict[str, tuple[str, bytes]] = {
     "a byte order mark": ("bom.jsonl", b"\xef\xbb\xbf" + lines(GOOD)),
-    "CRLF": ("crlf.csv", "question,answer\r\n".encode() + b"".join(f"What is {n} + 1?,{n + 1}\r\n".encode() for n in range(40))),
-    "line breaks inside fields": (
-        "breaks.csv", b"question,answer\n" + b"".join(f'"What is\n{n} + 1?",{n + 1}\n'.encode() for n in range(40)),
-    ),
+    "CRLF": ("crlf.csv", CRLF),
+    "line breaks inside fields": ("breaks.csv", BREAKS),
     "gzip": ("rows.jsonl.gz", gzip.compress(lines(GOOD))),
     "a list in JSON": ("rows.json", json.dumps(GOOD).encode()),
     "duplicate ids": ("twice.jsonl", lines([{"id": 1, **row} for row in GOOD])),
-}  # fmt: skip
+}
 
 
 def ended(api: Api, tmp_path: Path, name: str, data: bytes, **body: Any) -> dict[str, Any]:
