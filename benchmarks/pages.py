@@ -105,7 +105,7 @@ def _session(api: Api) -> str:
     import subprocess
 
     link = subprocess.run(
-        [sys.executable, "manage.py", "sign_in_link"], capture_output=True, text=True, check=True
+        [sys.executable, "bw", "manage", "sign_in_link"], capture_output=True, text=True, check=True
     ).stdout.strip()
     parts, target = urlsplit(api.url), urlsplit(link).path
     conn = http.client.HTTPConnection(parts.hostname or "", parts.port)
