@@ -34,6 +34,7 @@ _NUMBER = re.compile(
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5"}
 _VULGAR.update({"⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8"})
 _MAX_TOKEN = 2000
+_TAIL = 4000
 
 
 class Number(NamedTuple):
@@ -179,9 +180,20 @@ def parse_number(text: Any) -> Optional[Number]:
 
 
 def last_number(text: str) -> Optional[Number]:
-    """The last number of a text."""
-    numbers = find_numbers(text)
-    return numbers[-1] if numbers else None
+    """The last number of a text. Reads from the end, so that a long text costs no more than a short one."""
+    window = _TAIL
+    while True:
+        start = max(0, len(text) - window)
+        # Begin where a word does, so that no number is cut in two.
+        while start > 0 and window < _TAIL * 2 and not text[start - 1].isspace() and len(text) - start < 2 * window:
+            start -= 1
+        numbers = find_numbers(text[start:])
+        if numbers:
+            last = numbers[-1]
+            return last._replace(start=last.start + start, end=last.end + start)
+        if start == 0:
+            return None
+        window *= 8
 
 
 _MARK = re.compile(
@@ -224,14 +236,15 @@ def number_answer(text: str) -> Optional[Found]:
         if number is not None:
             marked = Found(number, number.text, "answer mark")
             break
-    boxes = [box for box in all_boxed(text) if find_numbers(box)]
+    boxes = [box for box in all_boxed(text)[-20:] if find_numbers(box[:_TAIL])]
     if boxes and (marked is None or text.rfind("boxed") > mark.start()):
-        number = parse_number(boxes[-1]) or find_numbers(boxes[-1])[-1]
+        box = boxes[-1][:_TAIL]
+        number = parse_number(box) or find_numbers(box)[-1]
         return Found(number, number.text, "boxed")
     if marked is not None:
         return marked
     first = text.strip().split("\n", 1)[0]
-    number = parse_number(first)
+    number = parse_number(first) if len(first) <= 200 else None
     if number is not None:
         return Found(number, number.text, "first line")
     number = last_number(text)

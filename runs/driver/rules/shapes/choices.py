@@ -195,8 +195,10 @@ Read = tuple[list[int], str, list[str]]
 def _read_labels(table: Table, label: str, options: list[Options], hints: Hints) -> Read | CannotTell:
     """The place of each row's right option. Every way of reading the whole column is tried; two that differ: ask."""
     values = table.values(label)
+    named = _by_name(values, options)
+    if named is not None:
+        return named, "the data's own name for it", []
     ways: list[tuple[str, list[int] | None, list[str]]] = [
-        ("the data's own name for it", _by_name(values, options), []),
         ("its letter", _by_letter(values, options), []),
         ("its text", _by_text(values, options), []),
         *_by_index(values, options, hints),

@@ -109,7 +109,8 @@ def _closed(
         pair = ("Yes", "No") if forms <= {"yes", "no"} else ("True", "False") if forms <= {"true", "false"} else None
         if pair is None:
             return None
-        shown = sorted({d.strip() for d in distinct}, key=lambda d: d.casefold() not in ("yes", "true"))
+        first = {d.strip().casefold(): d.strip() for d in reversed(distinct)}
+        shown = sorted(first.values(), key=lambda d: d.casefold() not in ("yes", "true"))
         if len(shown) < 2:
             shown = list(pair)
         why = f"every label is {pair[0].lower()} or {pair[1].lower()}"
@@ -172,7 +173,7 @@ def _numbers(
         return None
     fits = [numeric(row[label]) for row in rows]
     if not all(fits):
-        if sum(fits) > 0.8 * len(rows) and len(rows) > 4:
+        if sum(fits) >= 0.8 * len(rows) and len(rows) > 4:
             at = fits.index(False)
             return CannotTell(
                 f"{table.name}: {sum(fits):,} of {len(rows):,} labels in {label!r} are numbers, but not all "
