@@ -108,7 +108,6 @@ def measure(api: Api, pinned: dict[str, Any], tasks: int, in_flight: int, latenc
                     sys.executable,
                     "-m",
                     "benchmarks.floor",
-                    "--url",
                     provider.url,
                     "--tasks",
                     str(tasks),
@@ -120,15 +119,15 @@ def measure(api: Api, pinned: dict[str, Any], tasks: int, in_flight: int, latenc
                 check=True,
             ).stdout
         )
-        before = provider.stats()["requests"]
+        before = provider.stats()["calls"]
         with CpuMeter([provider.pid]) as meter:
             run = api.launch(
                 model={"source": "endpoint", "identifier": "mock", "base_url": provider.url},
                 concurrency=in_flight,
                 **pinned,
             )
-            run = api.wait(run["id"], every=0.05)
-        requests = provider.stats()["requests"] - before
+            run = api.wait(run["id"], every=0.4)
+        requests = provider.stats()["calls"] - before
     finally:
         provider.close()
     if run["display_status"] != "ok" or run["tasks"]["settled"] != tasks:
@@ -176,8 +175,7 @@ def main(argv: list[str] | None = None) -> int:
         figures.append(figure)
         if not args.json:
             print(
-                f"{in_flight:4} in flight × {latency_ms:3} ms: {figure.wall_s:6.2f} s = {figure.over_ideal:5.2f} × ideal,"
-                " "
+                f"{in_flight} in flight × {latency_ms} ms: {figure.wall_s:6.2f} s = {figure.over_ideal:4.2f} × ideal, "
                 f"{figure.over_floor:5.2f} × floor; CPU {figure.cpu_s_per_1000:5.2f} s/1,000; first call after "
                 f"{figure.launch_to_first_call_s} s, receipt after {figure.launch_to_receipt_s} s; {figure.cpu_by}",
                 flush=True,
