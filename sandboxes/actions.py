@@ -14,12 +14,21 @@ def record_refusals(account_id: int, run_id: UUID, refusals: Iterable[Refusal]) 
     """One row for each (run, host, port, role), with the newest count."""
     BlockedHost.objects.bulk_create(
         [
-            BlockedHost(account_id=account_id, run_id=run_id, host=r.host[:260], port=r.port, role=r.role.value,
-                        seen_count=r.seen_count, first_seen=datetime.fromtimestamp(r.first_seen, UTC),
-                        last_seen=datetime.fromtimestamp(r.last_seen, UTC))
+            BlockedHost(
+                account_id=account_id,
+                run_id=run_id,
+                host=r.host[:260],
+                port=r.port,
+                role=r.role.value,
+                seen_count=r.seen_count,
+                first_seen=datetime.fromtimestamp(r.first_seen, UTC),
+                last_seen=datetime.fromtimestamp(r.last_seen, UTC),
+            )
             for r in refusals
         ],
-        update_conflicts=True, unique_fields=["run_id", "host", "port", "role"], update_fields=["seen_count", "last_seen"],
+        update_conflicts=True,
+        unique_fields=["run_id", "host", "port", "role"],
+        update_fields=["seen_count", "last_seen"],
     )
 
 

@@ -42,4 +42,6 @@ class BlockedHost(models.Model):
 
     class Meta:
         db_table = "blocked_hosts"
-        constraints = [models.UniqueConstraint(fields=["run_id", "host", "port", "role"], name="a_refusal_once_per_run")]
+        constraints = [
+            models.UniqueConstraint(fields=["run_id", "host", "port", "role"], name="a_refusal_once_per_run")
+        ]

@@ -11,7 +11,9 @@ from django.db import models
 
 
 def _box() -> Fernet:
-    return Fernet(base64.urlsafe_b64encode(hashlib.sha256(b"provider-secrets\0" + settings.SECRET_KEY.encode()).digest()))
+    return Fernet(
+        base64.urlsafe_b64encode(hashlib.sha256(b"provider-secrets\0" + settings.SECRET_KEY.encode()).digest())
+    )
 
 
 class ProviderSecret(models.Model):
