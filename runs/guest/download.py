@@ -42,28 +42,25 @@ def main(url: str, folder: str, most: int) -> dict:
                 return {"error": "the connection broke after %d of %s bytes" % (size, wanted), "hint": "Launch again."}
             revision = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
     except urllib.error.HTTPError as e:
-        if e.headers.get("X-Benchwright-Egress") == "blocked":
-            return {
-                "error": "the host policy refuses this host",
-                "hint": "Allow the host under Settings, then launch again.",
-            }
-        return {
-            "error": "the server answers %d %s" % (e.code, e.reason),
-            "hint": "Check that the address can be opened without signing in.",
-        }
+        if "by the host policy" in str(e.reason):
+            return _refused(str(e.reason))
+        answer = "the server answers %d %s" % (e.code, e.reason)
+        return {"error": answer, "hint": "Check that the address can be opened without signing in."}
     except urllib.error.URLError as e:
-        text = str(e.reason)
-        if "403" in text:
-            return {
-                "error": "the host policy refuses this host",
-                "hint": "Allow the host under Settings, then launch again.",
-            }
-        return {"error": "it can't be reached (%s)" % text, "hint": "Check the address, or upload the file instead."}
+        if "by the host policy" in str(e.reason):
+            return _refused(str(e.reason))
+        error = "it can't be reached (%s)" % str(e.reason).rstrip(".")
+        return {"error": error, "hint": "Check the address, or upload the file instead."}
     except (OSError, http.client.HTTPException, ValueError) as e:
         return {"error": "it can't be read (%s)" % e, "hint": "Check the address, or upload the file instead."}
     if size == 0:
         return {"error": "it is empty", "hint": "Check the address."}
     return {"name": name, "sha256": digest.hexdigest(), "bytes": size, "revision": revision, "content_type": kind}
+
+
+def _refused(reason: str) -> dict:
+    why = reason.partition(" - ")[2].rstrip(".") or "this host is blocked"
+    return {"error": "the host policy refuses it: " + why, "hint": "Allow the host under Settings, or upload the file."}
 
 
 def _name(url: str) -> str:
