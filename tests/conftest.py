@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 TESTS = Path(__file__).resolve().parent
-TIERS = {"unit", "db", "flows", "sandbox", "contracts", "browser"}
+TIERS = {"unit", "db", "sdk", "flows", "sandbox", "contracts", "browser"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

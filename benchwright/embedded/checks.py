@@ -16,7 +16,7 @@ from benchwright.embedded.services import Services
 from benchwright.lib.paths import ROOT, state_dir
 
 # Cheap and telling first: a broken rule is seen in seconds, a broken flow after minutes.
-TIERS = ("unit", "db", "contracts", "flows", "sandbox", "browser")
+TIERS = ("unit", "db", "sdk", "contracts", "flows", "sandbox", "browser")
 SERVICELESS = {"unit"}
 NO_TESTS = 5  # pytest's exit code when nothing was collected
 

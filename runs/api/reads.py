@@ -1,4 +1,4 @@
-"""Reading a run: events, the stream, tasks, artifacts, fingerprint, sandboxes, cost, receipt."""
+"""Reading a run: events, the stream, tasks, artifacts, fingerprint, sandboxes, cost."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from runs.actions.launch import check, launch_once
 from runs.actions.requests import launch_request
 from runs.api.reads import limit_of
 from runs.api.reads import router as reads
+from runs.api.receipts import router as receipts
 from runs.api.schemas import run_json, run_row_json
 from runs.models import Run
 from runs.queries.access import own_run
@@ -27,6 +28,7 @@ from runs.queries.run_list import run_list
 
 router = Router(tags=["runs"])
 router.add_router("", reads)
+router.add_router("", receipts)
 
 
 def body_of(request: HttpRequest) -> Any:

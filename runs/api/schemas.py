@@ -9,7 +9,7 @@ from benchwright.lib.money import text
 from runs.events.log import LogRow
 from runs.models import Run, TaskRow
 from runs.projections.phases import PhaseView
-from runs.projections.score import ScoreView
+from runs.projections.receipt import score_json
 from runs.queries.run_detail import CostView, RunDetail, cost_view, model_view, score_of
 from runs.queries.task_detail import TaskDetail
 
@@ -106,26 +106,6 @@ def phase_json(p: PhaseView) -> dict[str, Any]:
         "restarts": p.restarts,
         "invocation": p.invocation,
         "note": p.note or None,
-    }
-
-
-def score_json(s: ScoreView | None) -> dict[str, Any] | None:
-    """A score with what stands beside it."""
-    if s is None:
-        return None
-    return {
-        "accuracy": s.accuracy,
-        "interval": None if s.low is None else [s.low, s.high],
-        "n": s.n,
-        "passed": s.passed,
-        "failed": s.failed,
-        "errored": s.errored,
-        "mean": s.mean,
-        "stderr": s.stderr,
-        "coverage": s.coverage,
-        "band": [s.band_low, s.band_high],
-        "policy": s.policy,
-        "method": s.method,
     }
 
 

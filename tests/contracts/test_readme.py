@@ -124,7 +124,7 @@ def test_the_map_shows_every_folder_and_no_other() -> None:
     assert mapped == {name for name in there if not name.startswith(".")}
 
 
-@pytest.mark.parametrize("tier", ["unit", "db", "contracts", "flows", "sandbox", "browser"])
+@pytest.mark.parametrize("tier", ["unit", "db", "sdk", "contracts", "flows", "sandbox", "browser"])
 def test_every_tier_of_tests_is_named(tier: str) -> None:
     assert f"`{tier}`" in README and (ROOT / "tests" / tier).is_dir()
 

@@ -1,0 +1,1 @@
+"""A run's results for other tools."""

@@ -1,0 +1,1 @@
+"""Benchwright from a program: the client of API v1, and the check of receipts."""

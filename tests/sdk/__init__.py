@@ -1,0 +1,1 @@
+"""The client, the command and the check of receipts."""
