@@ -11,11 +11,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import anchors, materialize, pages
+from benchmarks import anchors, leaderboard, materialize, pages
 from tests.browser.stack import Stack
 
 NAMES: dict[str, Callable[[list[str]], int]] = {
     "anchors": anchors.main,  # published scores, reproduced
+    "leaderboard": leaderboard.main,  # a board over a million run summaries, at the database
     "materialize": materialize.main,  # tasks a second, against ideal and floor
     "pages": pages.main,  # the run page with 10,000 tasks
 }

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from registry.errors import UnknownBenchmark
 from registry.identicon import identicon
+from registry.immunity import checks_of
 from registry.models import Benchmark, Impl, RunSummary, Subset
 from registry.vocabulary import Visibility
 
@@ -47,11 +48,27 @@ class SubsetRow:
 
 @dataclass(frozen=True)
 class ImplRow:
-    """A scorer file."""
+    """A scorer file. `checked`, `stumbled`: how many checks its proof has, and the names of those that failed."""
 
     id: str
     official: bool
     created_at: dt.datetime
+    reason: str = ""
+    promoted_at: dt.datetime | None = None
+    checked: int = 0
+    stumbled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SubsetPage:
+    """A task list with its benchmark and the scorers that read it, official ones first."""
+
+    benchmark_id: str
+    benchmark_name: str
+    visibility: str
+    identicon: SafeString
+    subset: SubsetRow
+    impls: list[ImplRow]
 
 
 @dataclass(frozen=True)
@@ -169,19 +186,44 @@ def picked(account: Any, benchmark_id: str) -> Picked:
 def _parts(benchmark: Benchmark) -> Picked:
     subsets = Subset.objects.filter(benchmark=benchmark).select_related("snapshot").order_by("created_at", "name")
     impls = Impl.objects.filter(benchmark=benchmark).defer("source").order_by("-official", "-created_at")
-    return Picked(
-        [
-            SubsetRow(
-                id=subset.id,
-                name=subset.name,
-                tasks=subset.snapshot.count if subset.snapshot else None,
-                fingerprint=subset.subset_fingerprint,
-                rolling=subset.rolling,
-                synthetic=subset.synthetic,
-            )
-            for subset in subsets
-        ],
-        [ImplRow(id=impl.id, official=impl.official, created_at=impl.created_at) for impl in impls],
+    return Picked([_subset_row(subset) for subset in subsets], [_impl_row(impl) for impl in impls])
+
+
+def subset_page(subset: Subset) -> SubsetPage:
+    """For a subset that the viewer may see, fetched with its benchmark and snapshot."""
+    benchmark = subset.benchmark
+    impls = Impl.objects.filter(Q(subset=subset) | Q(subset=None), benchmark=benchmark).defer("source")
+    return SubsetPage(
+        benchmark_id=benchmark.id,
+        benchmark_name=benchmark.name,
+        visibility=benchmark.visibility,
+        identicon=_tile(benchmark.id, 56),
+        subset=_subset_row(subset),
+        impls=[_impl_row(impl) for impl in impls.order_by("-official", "-promoted_at", "-created_at")[:MOST_RESULTS]],
+    )
+
+
+def _subset_row(subset: Subset) -> SubsetRow:
+    return SubsetRow(
+        id=subset.id,
+        name=subset.name,
+        tasks=subset.snapshot.count if subset.snapshot else None,
+        fingerprint=subset.subset_fingerprint,
+        rolling=subset.rolling,
+        synthetic=subset.synthetic,
+    )
+
+
+def _impl_row(impl: Impl) -> ImplRow:
+    checks = checks_of(impl.proof)
+    return ImplRow(
+        id=impl.id,
+        official=impl.official,
+        created_at=impl.created_at,
+        reason=impl.promotion_reason if impl.official else "",
+        promoted_at=impl.promoted_at if impl.official else None,
+        checked=len(checks),
+        stumbled=tuple(name for name, ok in checks.items() if not ok),
     )
 
 
@@ -204,7 +246,7 @@ def _result(row: RunSummary, names: dict[str, str]) -> ResultRow:
     )
 
 
-def wilson(passed: int, n: int) -> tuple[float | None, float | None]:
+def wilson(passed: float, n: int) -> tuple[float | None, float | None]:
     """The 95 % Wilson interval of a pass rate; (None, None) without tasks."""
     if n <= 0:
         return None, None

@@ -55,6 +55,26 @@ def find_subset(benchmark: Benchmark, name: str | None) -> Subset:
     raise UnknownSubset(said, field="subset", hint=f"Subsets: {', '.join(names) or 'none yet'}.")
 
 
+def subset_by_id(account: Account | None, subset_id: str) -> Subset:
+    """A subset of a benchmark that the account may see, with both and its snapshot. Raises UnknownSubset."""
+    found = Subset.objects.select_related("benchmark", "snapshot").filter(pk=subset_id).first()
+    if found is None or not _may_see(account, found.benchmark):
+        raise UnknownSubset("There is no such subset.", hint="Subset ids look like <benchmark>/<name>.")
+    return found
+
+
+def impl_by_id(account: Account | None, impl_id: str) -> Impl:
+    """A scorer of a benchmark that the account may see. Raises UnknownImpl."""
+    found = Impl.objects.select_related("benchmark", "promoted_by").filter(pk=impl_id).first()
+    if found is None or not _may_see(account, found.benchmark):
+        raise UnknownImpl("There is no such impl.", hint="Impl ids look like <benchmark>:<12 hex digits>.")
+    return found
+
+
+def _may_see(account: Account | None, benchmark: Benchmark) -> bool:
+    return benchmark.visibility != Visibility.PRIVATE or (account is not None and benchmark.owner_id == account.pk)
+
+
 def find_impl(subset: Subset, name: str | None) -> Impl | None:
     """An impl by id; `latest:official`; without a name the official one or None. Raises UnknownImpl."""
     mine = Impl.objects.filter(benchmark_id=subset.benchmark_id)

@@ -8,5 +8,5 @@ from registry.pages import benchmark, directory
 
 urlpatterns = [
     path("registry/", directory, name="registry"),
-    path("registry/<path:benchmark_id>/", benchmark, name="benchmark"),
+    path("registry/<slug:benchmark_id>/", benchmark, name="benchmark"),
 ]

@@ -13,3 +13,13 @@ class BenchmarkKind(StrEnum):
     DATASET = "dataset"
     BRIDGE = "bridge"
     ENVIRONMENT = "environment"
+
+
+class BoardRuns(StrEnum):
+    PUBLIC = "public"  # runs that everyone may see
+    OWN = "own"  # the viewer's account's, whatever their visibility
+
+
+class BoardBy(StrEnum):
+    BEST = "best"  # the model's best run
+    MEAN = "mean"  # the mean of its runs on one ruler

@@ -8,6 +8,7 @@ from runs.pages.launch import launch, launch_subsets, launch_validate
 from runs.pages.run import run, run_act, run_log, run_receipt
 from runs.pages.run_list import run_list
 from runs.pages.stream import stream
+from runs.pages.subset import subset
 from runs.pages.task import task, task_list
 
 urlpatterns = [
@@ -22,4 +23,5 @@ urlpatterns = [
     path("runs/<uuid:run_id>/tasks/", task_list, name="task_list"),
     path("runs/<uuid:run_id>/tasks/<int:index>/", task, name="task"),
     path("runs/<uuid:run_id>/act/<slug:act>/", run_act, name="run_act"),
+    path("registry/<slug:benchmark_id>/<path:subset_name>/", subset, name="subset"),
 ]

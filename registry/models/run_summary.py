@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models import F, Q
+
+_SCORED = Q(status="ok", accuracy__isnull=False)
 
 
 class RunSummary(models.Model):
@@ -29,6 +32,37 @@ class RunSummary(models.Model):
     class Meta:
         db_table = "benchmark_run_summaries"
         indexes = [
-            models.Index(fields=["subset_id", "visibility", "model_key", "-accuracy"], name="leaderboard"),
             models.Index(fields=["account_id", "-finished_at"], name="summaries_of_account"),
+            # Leaderboards hop from model to model: each index leads to one model's best run in a few pages, however
+            # many runs there are.
+            models.Index(
+                fields=["subset_id", "visibility", "model_key", "-accuracy", "finished_at"],
+                include=["passed", "failed"],
+                condition=_SCORED,
+                name="board_best",
+            ),
+            models.Index(
+                fields=["account_id", "subset_id", "model_key", "-accuracy", "finished_at"],
+                condition=_SCORED,
+                name="board_own",
+            ),
+            models.Index(
+                fields=["subset_id", "visibility", "impl_id", "model_key", "-accuracy", "finished_at"],
+                condition=_SCORED,
+                name="board_impl",
+            ),
+            models.Index(
+                fields=["subset_id", "visibility", "comparability_key", "model_key", "-accuracy", "finished_at"],
+                include=["passed", "failed", "selected", "cost_model"],
+                condition=_SCORED,
+                name="board_ruler",
+            ),
+            models.Index(
+                F("subset_id"),
+                F("visibility"),
+                F("model_key"),
+                (F("passed") + F("failed")).desc(),
+                condition=_SCORED,
+                name="board_coverage",
+            ),
         ]

@@ -151,6 +151,12 @@ def interval(shown: Any, mini: bool = False) -> dict[str, Any]:
     }
 
 
+@register.filter
+def position(share: float | None) -> str:
+    """A share in [0, 1] as a coordinate on a picture that is 100 wide, in any language."""
+    return "0" if share is None else f"{min(1.0, max(0.0, share)) * 100:.2f}"
+
+
 @register.inclusion_tag("components/text.html")
 def longtext(value: object, label: str, plain: bool = False, none: str = "Nothing was recorded.") -> dict[str, Any]:
     """Untrusted text with a copy button, folded when it is long."""
