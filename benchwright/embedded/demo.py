@@ -16,6 +16,7 @@ from benchwright.embedded.client import Api, ApiFailed
 from benchwright.embedded.follow import Follower, summary, why
 from benchwright.embedded.services import prepare_state
 from benchwright.embedded.small_model import IDENTIFIER, ModelUnavailable, SmallModel, install
+from benchwright.lib.local_models import served
 from benchwright.lib.paths import state_dir
 
 BENCHMARK = "sample-arithmetic"
@@ -106,6 +107,7 @@ def _small_model() -> Iterator[dict[str, Any]]:
             )
             yield CONTROL
             return
+        stack.enter_context(served(IDENTIFIER, "SmolLM2-135M-Instruct, on this machine", server.base_url))
         print(
             "The model is SmolLM2-135M-Instruct on this machine's CPU: real, but weak. Expect a low score.", flush=True
         )

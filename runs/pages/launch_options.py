@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
+from benchwright.lib.local_models import local_models as found
 
 CONTROLS = (
     {"id": "oracle", "label": "Oracle", "says": "Answers with the reference. Must score 100%."},
@@ -36,7 +36,7 @@ def choices() -> dict[str, Any]:
 
 def local_models() -> list[dict[str, str]]:
     """Models that this machine serves itself: [{id, label, base_url}]."""
-    return list(getattr(settings, "LOCAL_MODELS", ()))
+    return list(found())
 
 
 def defaults() -> dict[str, str]:
