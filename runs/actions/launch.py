@@ -19,9 +19,12 @@ from runs.errors import LaunchRefused
 from runs.events.log import append
 from runs.events.types.run import RunLaunched
 from runs.models import Run
+from runs.phases.route import route_of
 from runs.pipeline.dispatch import dispatch_on_commit
 from runs.trials.plan import resolve_trials
 from runs.vocabulary import HarnessName, Mode, ModelSource
+from sandboxes.model_proxy.config import read_route
+from sandboxes.model_proxy.prices import find_price
 from sandboxes.model_proxy.providers import provider_of
 from sandboxes.models import ProviderSecret
 
@@ -167,11 +170,14 @@ def _check_model(request: LaunchRequest) -> None:
                 field="model",
                 hint=f"To use it, {known}give model.api_key. An OpenAI-compatible server needs model.base_url.",
             )
-    if request.limits.get("run", {}).get("cost") and model.source is ModelSource.ENDPOINT and not model.price:
+    if model.source is ModelSource.CONTROL:
+        return
+    priced = next((level for level, group in request.limits.items() if "cost" in group), None)
+    if priced and find_price(read_route(route_of(model.public()))) is None:
         raise LaunchRefused(
-            "A cost limit needs a price, and this endpoint's model has none.",
+            f"A cost limit needs a price, and none is known for {model.identifier!r}.",
             code="price_unknown",
-            field="limits.run.cost",
+            field=f"limits.{priced}.cost",
             hint='Set model.price, for example {"input_per_token": "0.0000001", "output_per_token": "0.0000004"}.',
         )
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -117,6 +118,17 @@ def read_at(run_id: UUID, seqs: Sequence[int]) -> list[LogRow]:
             [run_id, list(seqs)],
         )
         return [LogRow(s, k, json.loads(b)["data"], at, d) for s, k, b, at, d in cursor.fetchall()]
+
+
+def cost_of(run_id: UUID, *, before: int) -> Decimal:
+    """Dollars of known cost that the events with seq < before brought."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT coalesce(sum((data->'usage'->>'cost_usd')::numeric), 0) FROM trace_events"
+            " WHERE run_id = %s AND seq < %s AND jsonb_typeof(data->'usage') = 'object'",
+            [run_id, before],
+        )
+        return Decimal(cursor.fetchone()[0])
 
 
 def raw(run_id: UUID, *, page: int = 5000) -> Iterator[tuple[int, str, str]]:

@@ -37,7 +37,7 @@ CALLS_LIMIT = 64 << 10
 class Slot:
     """One worker. `claim` holds one token for what it does now: whoever takes it reports on the task."""
 
-    __slots__ = ("abandoned", "claim", "forgiven", "forks", "ident", "item", "number", "task", "trial")
+    __slots__ = ("abandoned", "claim", "forgiven", "forks", "ident", "item", "number", "seconds", "task", "trial")
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -46,6 +46,7 @@ class Slot:
         self.claim: list[int] = []
         self.abandoned = False
         self.forgiven = 0.0
+        self.seconds = 0.0  # what this attempt may take
         self.forks = 0
         self.ident = 0
         self.task: Any = None
@@ -152,6 +153,7 @@ class Attempts:
         self.endpoint = Endpoint(runner.job.base_url)
         self.threads = Threads(self.endpoint)
         self.loop: Loop | None = None
+        self.began: dict[int, float] = {}  # item -> when its first attempt began; only where a task has a limit
 
     # Steps.
 
@@ -181,11 +183,28 @@ class Attempts:
         """The clock of an attempt starts."""
         runner = self.runner
         slot.claim, slot.forgiven = [1], 0.0
+        slot.seconds = min(runner.job.attempt_seconds, self._task_left(trial))
         runner.board.begin(slot.number, trial.item, b.THINK, trial.attempt)
         make = AsyncCall if is_async else Call
-        deadline = time.monotonic() + runner.job.attempt_seconds
+        deadline = time.monotonic() + slot.seconds
         transport = self.loop if is_async else self.threads
         return make(transport, self.endpoint.head(trial.key()), deadline, runner.board, slot.number)
+
+    def _task_left(self, trial: Trial) -> float:
+        """Seconds that the trial has left, over all its attempts."""
+        limit = self.runner.job.task_seconds
+        if limit is None:
+            return float("inf")
+        now = time.monotonic()
+        return max(0.001, self.began.setdefault(trial.item, now) + limit - now)
+
+    def _task_is_over(self, trial: Trial, error: ErrorDict) -> bool:
+        """Whether the trial's time is used up; then the error says so, and nothing is tried again."""
+        if self._task_left(trial) > 0.001:
+            return False
+        error["type"] = "ceiling"
+        error["message"] = f"task.duration of {self.runner.job.task_seconds:g} s is over: {error['message']}"
+        return True
 
     def solved(self, slot: Slot, trial: Trial, call: Call, value: Any, seconds: float) -> bool:
         """Publish the response; False when there is nothing to score. Raises Rejected."""
@@ -226,6 +245,7 @@ class Attempts:
             return False
         reason = error_dict(error)
         again = isinstance(error, SutError) and error.retryable and trial.attempt < self.runner.job.max_attempts
+        again = not self._task_is_over(trial, reason) and again
         if again and not self.runner.board.stopping():
             self._report_failed(trial, reason)
             trial.attempt += 1
@@ -235,6 +255,7 @@ class Attempts:
 
     def expired(self, trial: Trial, error: ErrorDict, *, retry: bool, doubtful: bool) -> None:
         """The monitor took the task away from its worker."""
+        retry = not self._task_is_over(trial, error) and retry
         line = result_line(trial.index, trial.trial, trial.attempt, error=error)
         if doubtful and not self.runner.plan.alone:
             self.runner.board.publish(b.DOUBTFUL, trial.item, trial.attempt, line)

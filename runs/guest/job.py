@@ -19,6 +19,7 @@ class Job(NamedTuple):
     base_url: str
     concurrency: int = 32
     attempt_seconds: float = 600.0
+    task_seconds: float | None = None  # for all attempts of a trial together
     score_seconds: float = 60.0
     import_seconds: float = 120.0
     memory_mb: int = 1024
@@ -30,6 +31,7 @@ class Job(NamedTuple):
 _NUMBERS = {
     "concurrency": (1, 1024),
     "attempt_seconds": (0.05, 86_400),
+    "task_seconds": (0.001, 1e9),
     "score_seconds": (0.05, 86_400),
     "import_seconds": (0.05, 86_400),
     "memory_mb": (64, 1 << 20),

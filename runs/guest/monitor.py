@@ -64,10 +64,10 @@ class Monitor:
             stalled, last = now - last - 3 * BEAT_SECONDS, now
             blocked = bool(runner.loop_ident) and self._loop_is_blocked(now)
             for flight in runner.board.in_flight():
-                limit = runner.job.score_seconds if flight.phase == b.SCORE else runner.job.attempt_seconds
+                slot = runner.slots[flight.slot]
+                limit = runner.job.score_seconds if flight.phase == b.SCORE else slot.seconds
                 # A call in flight ends by its own socket; only a stuck one is ended here.
                 grace = 0.5 if flight.phase == b.CALL and not runner.loop_ident else 0.0
-                slot = runner.slots[flight.slot]
                 if stalled > 0:
                     # Nothing could run meanwhile: one task's work is not its siblings' time. Bounded, for the one.
                     slot.forgiven = min(limit, slot.forgiven + min(stalled, now - flight.since))

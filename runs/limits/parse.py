@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from typing import Any
 
 from runs.errors import LaunchRefused
+from runs.vocabulary import Phase
 
 # level -> quantities that are enforced. "phase:<name>" follows "phase".
 ENFORCED: dict[str, frozenset[str]] = {
@@ -33,6 +35,15 @@ def parse_limits(limits: Any, constraints: Any = None) -> tuple[dict[str, dict[s
                 code="limit_unenforceable",
                 field=f"limits.{level}",
                 hint="Levels: run, phase, phase:<name>, task, attempt.",
+            )
+        if ":" in level and level.split(":", 1)[1] not in set(Phase):
+            name = level.split(":", 1)[1]
+            near = difflib.get_close_matches(name, list(Phase), 1, 0.5)
+            raise LaunchRefused(
+                f"There is no phase {name!r}.",
+                code="limit_unenforceable",
+                field=f"limits.{level}",
+                hint=f"Did you mean phase:{near[0]}?" if near else f"Phases: {', '.join(Phase)}.",
             )
         if not isinstance(group, dict):
             raise LaunchRefused(f"limits.{level} must be an object of quantities.", field=f"limits.{level}")

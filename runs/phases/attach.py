@@ -7,6 +7,7 @@ import os
 import select
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,11 +16,13 @@ from registry.queries import snapshot_rows
 from runs.errors import PhaseFailed
 from runs.events.types.artifact import ModelProxyArtifact
 from runs.phases.base import Done
+from runs.phases.route import route_of
 from runs.phases.tasks import snapshot_of
 from runs.pipeline.context import Context
 from runs.vocabulary import ModelSource, Phase
 from sandboxes.backends.base import Exec, Network, Sandbox
 from sandboxes.errors import ExecNotFound, SandboxLost
+from sandboxes.model_proxy.ceilings import KNOWN
 from sandboxes.model_proxy.config import litellm_yaml, read_route
 from sandboxes.model_proxy.keys import make_key
 from sandboxes.model_proxy.providers import provider_of
@@ -82,6 +85,8 @@ def _start_gateway(ctx: Context, proxy: Sandbox) -> Exec:
         "route": route,
         "max_concurrency": ctx.run.concurrency,
     }
+    if limits := _ceilings(ctx):
+        config["limits"] = limits
     if route["kind"] == "control":
         lines = "\n".join(_references(ctx))
         proxy.write(REFERENCES, lines.encode(), mode=0o600)
@@ -101,6 +106,18 @@ def _start_gateway(ctx: Context, proxy: Sandbox) -> Exec:
     return gateway
 
 
+def _ceilings(ctx: Context) -> dict[str, Any]:
+    """What the gateway itself holds to, as exact text; `spent`: what the run had cost before."""
+    out: dict[str, Any] = {}
+    for level, known in KNOWN.items():
+        group = {q: str(v) for q, v in ctx.run.limits.get(level, {}).items() if q in known}
+        if group:
+            out[level] = group
+    if "run" in out:
+        out["spent"] = str(max(ctx.meter.measure(ctx.state, {}).cost, Decimal(0)))
+    return out
+
+
 def _references(ctx: Context) -> Iterator[str]:
     """What a control may answer, by row. A list without references can't be answered by the oracle."""
     oracle = ctx.run.model["identifier"] == "control/oracle"
@@ -116,24 +133,7 @@ def _references(ctx: Context) -> Iterator[str]:
 
 
 def _route(ctx: Context, *, with_key: bool) -> dict[str, Any]:
-    model = ctx.run.model
-    source = model["source"]
-    if source == ModelSource.CONTROL:
-        return {
-            "kind": "control",
-            "model": model["identifier"],
-            "control": model["identifier"].split("/", 1)[1],
-            "seed": model.get("seed", 0),
-        }
-    route: dict[str, Any] = {
-        "kind": "endpoint" if source == ModelSource.ENDPOINT else "litellm",
-        "model": model["identifier"],
-        "params": model.get("params", {}),
-    }
-    if model.get("base_url"):
-        route["base_url"] = model["base_url"]
-    if model.get("price"):
-        route["price"] = model["price"]
+    route = route_of(ctx.run.model)
     if with_key and (key := _key(ctx)):
         route["api_key"] = key
     return route
@@ -183,6 +183,9 @@ def _prove_live(ctx: Context, work: Sandbox) -> None:
     if answer.get("ok"):
         return
     kind = answer.get("kind") or "model_unreachable"
+    if kind == "ceiling":
+        ctx.say(f"The first call does not fit under the run's ceiling: {answer.get('message')}")
+        ctx.halt_at("run.cost")
     hints = {
         "upstream_auth": "The provider refuses the key. Launch again with another one.",
         "model_not_found": "Check the model's name as its provider spells it.",

@@ -50,7 +50,7 @@ def materialize(ctx: Context) -> Done | None:
             )
         )
     plan = _plan(ctx, invocation, set(indices))
-    sweep = Sweep(plan, ctx.emit, ctx.stop_if_halted)
+    sweep = Sweep(plan, ctx.emit, ctx.stop_if_halted, ctx.halt_at)
     for _ in range(MAX_GUESTS):
         if plan.complete:
             break
@@ -117,9 +117,10 @@ def _follow_guests(ctx: Context, sweep: Sweep, work: Sandbox, gateway: Exec) -> 
                 return True
         guest = _start(ctx, sweep.plan, work, number)
         return _follow(sweep, guest, gateway, number)
-    except Halted:
+    except Halted as halted:
         if guest is not None:
             guest.kill()
+        sweep.close(gateway, halted.reason)
         raise
 
 
@@ -177,6 +178,7 @@ def _start(ctx: Context, plan: Plan, work: Sandbox, number: int) -> Exec:
         "memory_mb": 900,
         "invocation": plan.invocation,
         "max_attempts": attempts,
+        "task_seconds": ctx.run.limits.get("task", {}).get("duration"),
         "path": ["/opt/benchwright", SITE],
     }
     work.write(f"{folder}/job.json", json.dumps(job).encode())

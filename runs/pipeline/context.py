@@ -5,19 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NoReturn
 
 from django.utils.functional import cached_property
 
 from benchwright.lib.money import text
-from runs.errors import PhaseFailed
+from runs.errors import AlreadyEnded, PhaseFailed
 from runs.events.log import append, read
 from runs.events.types.base import Event, Usage
 from runs.events.types.driver import AgentTextEvent
 from runs.events.types.phase import PhaseStarted
 from runs.events.types.sandbox import HostBlocked, SandboxCreated, SandboxKilled, SnapshotCreated
+from runs.limits.halt import request_halt
+from runs.limits.watch import CLOCK_EVENTS
 from runs.models import Run
 from runs.pipeline.lease import Lease
+from runs.pipeline.meter import Meter
 from runs.projections.fold import PipelineState, fold
 from sandboxes.backends.base import Backend, Network, Sandbox, Size
 from sandboxes.backends.choose import open_backend
@@ -59,6 +62,7 @@ class Context:
         self.state: PipelineState = fold((r.seq, r.type, r.data) for r in read(run.pk, without=SWEEP_EVENTS))
         self._boxes: dict[str, Sandbox] = {}
         self._born: dict[str, float] = {}
+        self.meter = Meter(run)
 
     @cached_property
     def backend(self) -> Backend:
@@ -73,6 +77,8 @@ class Context:
             kind = type(event).__name__
             if kind not in SWEEP_EVENTS:
                 self.state.apply(seq, kind, _builtins(event))
+            if kind in CLOCK_EVENTS:
+                self.meter.phase_began()
         return last
 
     def start(self, phase: str) -> None:
@@ -85,10 +91,21 @@ class Context:
         self.emit(AgentTextEvent(text=text))
 
     def stop_if_halted(self) -> None:
-        """Raises Halted when somebody stopped the run, StaleWorker when another worker has it."""
+        """Raises Halted when somebody stopped the run or it passed a limit, StaleWorker when another worker has it."""
         self.lease.check()
         if self.lease.halt_reason:
             raise Halted(self.lease.halt_reason)
+        if (limit := self.meter.passed(self.state, self._born)) is not None:
+            self.halt_at(limit)
+
+    def halt_at(self, limit: str) -> NoReturn:
+        """Halts the run at a ceiling, `<level>.<quantity>`. Raises Halted; with the reason of whoever was faster."""
+        reason = f"limit_exceeded:{limit}"
+        try:
+            request_halt(self.run, reason, by="limits", epoch=self.lease.epoch)
+        except AlreadyEnded:
+            reason = self.lease.look() or reason
+        raise Halted(reason)
 
     def network(self) -> Network:
         """The account's host policy as one sandbox gets it."""
@@ -130,6 +147,7 @@ class Context:
             self.lost(live.id)
             return None
         self._boxes[role] = box
+        self._born[box.id] = box.created_at
         return box
 
     def lost(self, sandbox_id: str) -> None:

@@ -20,6 +20,7 @@ class CallBook:
     invocation: int
     _calls: dict[Attempt, list[dict[str, Any]]] = field(default_factory=dict)
     requests: int = 0
+    ceilings: dict[tuple[int, int], str] = field(default_factory=dict)  # (index, trial) -> which one was passed
 
     def add(self, record: dict[str, Any]) -> None:
         """One `call` line of the gateway. Calls of other invocations and probes are not this sweep's."""
@@ -27,6 +28,9 @@ class CallBook:
         if key.get("invocation") != self.invocation or key.get("index", -1) < 0:
             return
         self.requests += 1
+        error = record.get("error") or {}
+        if error.get("kind") == "ceiling":
+            self.ceilings[(key["index"], key["trial"])] = str(error.get("message") or "")[:300]
         self._calls.setdefault((key["index"], key["trial"], key["attempt"]), []).append(record)
 
     def take(self, attempts: Iterable[Attempt]) -> Usage | None:
@@ -34,8 +38,13 @@ class CallBook:
         found = [record for attempt in attempts for record in self._calls.pop(attempt, [])]
         return usage_of(found) if found else None
 
+    def left(self) -> list[Attempt]:
+        """Attempts whose calls no result has taken yet."""
+        return list(self._calls)
+
     def forget(self, index: int, trial: int) -> None:
         """Drops what a settled trial left."""
+        self.ceilings.pop((index, trial), None)
         for attempt in [a for a in self._calls if a[:2] == (index, trial)]:
             del self._calls[attempt]
 
@@ -46,8 +55,9 @@ def usage_of(records: list[dict[str, Any]]) -> Usage:
     """
     cost, unknown = Decimal(0), 0
     for record in records:
-        # A control is built in: nobody charges for it, so its cost is known.
-        known = Decimal(0) if record.get("provider") == "control" else usd(record.get("cost_usd"))
+        # Known to cost nothing: a control is built in, and a call that was refused here never left.
+        free = record.get("provider") == "control" or record.get("attempts") == 0
+        known = Decimal(0) if free else usd(record.get("cost_usd"))
         if known is None:
             unknown += 1
         else:
@@ -66,5 +76,5 @@ def usage_of(records: list[dict[str, Any]]) -> Usage:
 
 
 def _sum(records: list[dict[str, Any]], name: str) -> int | None:
-    values = [(record.get("usage") or {}).get(name) for record in records]
+    values = [(record.get("usage") or {}).get(name) for record in records if record.get("attempts") != 0]
     return None if any(v is None for v in values) else sum(values)  # type: ignore[arg-type]

@@ -32,6 +32,7 @@ BATCH_SECONDS = 0.1  # results are written at most this often: a commit costs th
 BATCH_FRAMES = 512
 PARK_SECONDS = 0.5  # a response that waits longer than this for its score is written by itself
 POLL_SECONDS = 0.25
+CEILING_SECONDS = 1.0  # answers that came in before the run's ceiling was reached get this long to be scored
 
 
 @dataclass
@@ -60,10 +61,18 @@ class Plan:
 class Sweep:
     """Reads until every trial is settled or the guest has ended. `emit` appends events under the lease."""
 
-    def __init__(self, plan: Plan, emit: Callable[..., int], check: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        emit: Callable[..., int],
+        check: Callable[[], None],
+        stop: Callable[[str], Any] = lambda limit: None,
+    ) -> None:
         self.plan = plan
         self.emit = emit
         self.check = check
+        self.stop = stop  # told the ceiling of the run that the proxy has reached; raises
+        self._ceiling: tuple[float, str] | None = None
         self.book = CallBook(plan.invocation)
         self.offsets: dict[tuple[int, int], int] = {}  # attempts used up before this guest, by trial
         self._guest_lines, self._gateway_lines = Lines(), Lines()
@@ -78,11 +87,7 @@ class Sweep:
         while True:
             self.check()
             self._wait(guest, gateway)
-            for record in self._gateway_lines.feed(gateway.read()):
-                if record.get("t") == "call":
-                    self.book.add(record)
-                elif record.get("t") == "synced":
-                    self._synced = max(self._synced, int(record.get("id") or 0))
+            self._records(gateway)
             frames = self._guest_lines.feed(guest.read())
             self._waiting.extend(frames)
             ended = guest.ended
@@ -92,6 +97,8 @@ class Sweep:
             self._park()
             if self.plan.complete:
                 return True
+            if self._ceiling is not None and time.monotonic() > self._ceiling[0]:
+                self.stop(self._ceiling[1])
             if ended and not self._waiting:
                 return False
 
@@ -106,20 +113,46 @@ class Sweep:
             patience = BATCH_SECONDS
         select.select(streams, [], [], patience)
 
-    def _settle(self, gateway: Exec) -> None:
+    def _records(self, gateway: Exec) -> None:
+        for record in self._gateway_lines.feed(gateway.read()):
+            kind = record.get("t")
+            if kind == "call":
+                self.book.add(record)
+            elif kind == "synced":
+                self._synced = max(self._synced, int(record.get("id") or 0))
+            elif kind == "ceiling" and self._ceiling is None:
+                self._ceiling = (time.monotonic() + CEILING_SECONDS, str(record.get("limit")))
+
+    def close(self, gateway: Exec, reason: str) -> None:
+        """Before a halt: what has arrived is written, and calls that no result will take any more are kept with what
+        they cost."""
+        self._settle(gateway, closing=True)
+        events: list[Event] = [
+            AttemptFailed(
+                invocation=self.plan.invocation,
+                index=index,
+                trial=trial,
+                attempt=attempt,
+                error={"kind": "halted", "type": "halted", "message": reason},
+                usage=self.book.take([(index, trial, attempt)]),
+            )
+            for index, trial, attempt in self.book.left()
+            if index in self.plan.indices and 0 <= trial < self.plan.trials
+        ]
+        if events:
+            self.emit(*events)
+
+    def _settle(self, gateway: Exec, *, closing: bool = False) -> None:
         """Writes the waiting frames once the proxy's records have caught up with them."""
         batch, self._waiting = self._waiting, []
         self._sent += 1
         gateway.write(json.dumps({"op": "sync", "id": self._sent}).encode() + b"\n")
-        until = time.monotonic() + 30
+        until = time.monotonic() + (1 if closing else 30)
         while self._synced < self._sent and not gateway.ended and time.monotonic() < until:
             select.select([gateway], [], [], POLL_SECONDS)
-            for record in self._gateway_lines.feed(gateway.read()):
-                if record.get("t") == "call":
-                    self.book.add(record)
-                elif record.get("t") == "synced":
-                    self._synced = max(self._synced, int(record.get("id") or 0))
-            self.check()
+            self._records(gateway)
+            if not closing:
+                self.check()
         events: list[Event] = []
         for frame in batch:
             self._frame(frame, events)
@@ -156,6 +189,9 @@ class Sweep:
     def _result(self, key: tuple[int, int], frame: dict[str, Any], events: list[Event]) -> None:
         index, trial = key
         score, error = score_of(frame)
+        if (ceiling := self.book.ceilings.get(key)) is not None:
+            # Whatever the scorer makes of a refused call: a task over its ceiling is not scored.
+            score, error = None, {"kind": "model", "type": "ceiling", "message": ceiling}
         _, answer = self._parked.pop(key, (0.0, self.plan.responses.get(key) or {}))
         attempts = self._attempt(frame.get("attempts"))
         outcome = Outcome.ERR if score is None else Outcome.PASS if score >= 1 else Outcome.FAIL

@@ -42,6 +42,7 @@ class Price:
     base: Rates
     source: str
     tiers: tuple[tuple[int, Rates], ...] = ()  # (prompt tokens above which, rates), longest first
+    longest: int | None = None  # tokens of the longest answer, where the map says so
 
     def cost(self, usage: Usage, *, embedding: bool = False) -> Decimal | None:
         """Dollars for a call; None when its tokens are not known. Embeddings have no output to pay."""
@@ -118,7 +119,13 @@ def _from_entry(entry: dict[str, Any]) -> Price | None:
         rates = _rates(entry, f"_above_{match[1]}k_tokens", base) if match else None
         if match and rates:
             tiers.append((int(match[1]) * 1000, rates))
-    return Price(base, f"litellm {_version()}", tuple(sorted(tiers, key=lambda t: -t[0])))
+    longest = entry.get("max_output_tokens")
+    return Price(
+        base,
+        f"litellm {_version()}",
+        tuple(sorted(tiers, key=lambda t: -t[0])),
+        longest if type(longest) is int and longest > 0 else None,
+    )
 
 
 def _rates(entry: dict[str, Any], suffix: str, base: Rates | None = None) -> Rates | None:

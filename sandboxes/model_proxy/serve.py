@@ -15,6 +15,7 @@ from sandboxes.model_proxy.adapt import Adaptations
 from sandboxes.model_proxy.admission import Admission
 from sandboxes.model_proxy.answers import Served, Stream, Upstream
 from sandboxes.model_proxy.calls import PATHS, Call, CallKind, read_call, refused
+from sandboxes.model_proxy.ceilings import Ceilings, Hold
 from sandboxes.model_proxy.config import GatewayConfig
 from sandboxes.model_proxy.faults import Fault, FaultKind
 from sandboxes.model_proxy.keys import KeyScope, read_key
@@ -25,6 +26,8 @@ from sandboxes.model_proxy.retries import wait_before_retry
 
 REQUEST_LIMIT = 64 << 20
 UNKNOWN_KEYS_RECORDED = 100  # a scorer that guesses keys may not flood the record
+# How long a call is kept that the run's ceiling stops: the worker halts the run meanwhile, and no task is blamed.
+KEPT_S = 20.0
 NO_CLIENT_RETRY = {"x-should-retry": "false"}  # OpenAI's clients retry on their own: retries are made here, once
 
 
@@ -39,8 +42,10 @@ class Service:
         self._records = records
         self._redactor = redactor
         self._adapt = adapt
-        self._admission = Admission(config.max_concurrency)
         self._price = find_price(config.route)
+        self._ceilings = Ceilings(config.limits, self._price, config.route.params) if config.limits else None
+        self._admission = Admission(config.max_concurrency, self._ceilings)
+        self._told = False
         self._numbers = itertools.count(1)
         self._unknown_keys = 0
 
@@ -78,16 +83,26 @@ class Service:
         while True:
             queued = time.monotonic()
             entered = await self._admission.enter()
-            started = time.monotonic()
-            call.waited_s += started - queued
-            call.attempts += 1
             fault: Fault | None = None
+            hold: Hold | None = None
+            started = queued
             try:
+                hold = await self._admission.afford(call)
+                started = time.monotonic()
+                call.waited_s += started - queued
+                call.attempts += 1
                 outcome = await self._upstream.attempt(call)
                 if isinstance(outcome, Stream):
-                    return await self._pump(request, call, outcome, started)
-                await self._record(call, outcome.served, started)
-                return web.Response(body=outcome.body, content_type="application/json")
+                    settled, hold = hold, None  # by the pump, once the stream has ended
+                    return await self._pump(request, call, outcome, started, settled)
+                passed, hold = (
+                    self._admission.settle(call, hold, outcome.served.usage, outcome.served.finish_reason),
+                    None,
+                )
+                await self._record(call, outcome.served, started, fault=passed)
+                if passed is None:
+                    return web.Response(body=outcome.body, content_type="application/json")
+                return await self._stop(call, passed)
             except Fault as e:
                 fault = e
             except Exception as e:
@@ -95,6 +110,10 @@ class Service:
                 fault = Fault(FaultKind.UPSTREAM_ERROR, f"The gateway failed: {type(e).__name__}", status=502)
             finally:
                 self._admission.leave(entered, fault)
+                self._admission.release(hold, fault)
+            if fault.kind is FaultKind.CEILING:
+                await self._record(call, Served(provider=self._upstream.provider), started, fault=fault)
+                return await self._stop(call, fault)
             adapted = fault.sent is not None and self._adapt.learn(fault, fault.sent)
             wait: float | None = 0.0
             if not adapted:
@@ -110,7 +129,20 @@ class Service:
             call.waited_s += wait
             await asyncio.sleep(wait)
 
-    async def _pump(self, request: web.BaseRequest, call: Call, stream: Stream, started: float) -> web.StreamResponse:
+    async def _stop(self, call: Call, fault: Fault) -> web.Response:
+        """The answer to a call that a ceiling stops. Where it is the run's, the worker is told first and given time to
+        halt: what a task may not do for want of the run's money is no fault of the task."""
+        if self._ceilings is not None and self._ceilings.passed is not None:
+            if not self._told:
+                self._told = True
+                await self._records.put({"t": "ceiling", "limit": self._ceilings.passed, "message": fault.message})
+            if call.key.index >= 0:
+                await asyncio.sleep(KEPT_S)
+        return _error(fault)
+
+    async def _pump(
+        self, request: web.BaseRequest, call: Call, stream: Stream, started: float, hold: Hold | None
+    ) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
         held, first, gone = b"", None, False
         fault: Fault | None = None
@@ -132,6 +164,11 @@ class Service:
         except Fault as e:
             fault = e
             held = b"data: " + e.body() + b"\n\n"
+        finally:
+            # A stream that breaks off may be charged in full: without usage it counts as its worst case.
+            passed = self._admission.settle(call, hold, stream.served.usage, stream.served.finish_reason)
+        if passed is not None and fault is None:
+            fault, held = passed, b"data: " + passed.body() + b"\n\n"
         await self._record(call, stream.served, started, first=first, fault=fault)
         if not gone:
             try:

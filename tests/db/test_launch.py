@@ -19,6 +19,7 @@ from tests.factories.runs import make_person, make_run
 
 pytestmark = pytest.mark.django_db
 ORACLE = {"source": "control", "identifier": "control/oracle"}
+ENDPOINT = {"source": "endpoint", "identifier": "m", "base_url": "http://127.0.0.1:9/v1"}
 
 
 class Door:
@@ -80,6 +81,9 @@ def test_an_unknown_or_retired_key_is_refused_by_name_with_the_nearest_valid_one
         ({"prompt": "x", "model": ORACLE, "limits": {"run": {"attempts": 1}}}, "limit_unenforceable", "limits.run.attempts"),
         ({"prompt": "x", "model": ORACLE, "limits": {"run": {"cost": float("nan")}}}, "limit_unenforceable", "limits.run.cost"),
         ({"prompt": "x", "model": ORACLE, "limits": {"run": {"cost": -1}}}, "limit_unenforceable", "limits.run.cost"),
+        ({"prompt": "x", "model": ENDPOINT, "limits": {"run": {"cost": 1}}}, "price_unknown", "limits.run.cost"),
+        ({"prompt": "x", "model": ENDPOINT, "limits": {"attempt": {"cost": 1}}}, "price_unknown", "limits.attempt.cost"),
+        ({"prompt": "x", "model": {**ENDPOINT, "source": "litellm", "identifier": "openai/none"}, "limits": {"phase": {"cost": 1}}}, "price_unknown", "limits.phase.cost"),
         ({"prompt": "x", "model": ORACLE, "compute": "lokal"}, "launch_refused", "compute"),
         ({"prompt": "x", "model": ORACLE, "files": ["file_1"]}, "unknown_file", "files"),
         ({"benchmark": "nothing", "model": ORACLE}, "unknown_benchmark", "benchmark"),
@@ -144,7 +148,17 @@ def test_the_same_idempotency_key_gives_the_same_run_and_another_body_a_conflict
     assert Run.objects.count() == 1
 
 
-DOORS = ["", "/events", "/tasks", "/artifacts", "/fingerprint", "/sandboxes", "/blocked-hosts", "/cost", "/events/stream"]
+DOORS = [
+    "",
+    "/events",
+    "/tasks",
+    "/artifacts",
+    "/fingerprint",
+    "/sandboxes",
+    "/blocked-hosts",
+    "/cost",
+    "/events/stream",
+]
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -155,6 +169,13 @@ def test_a_private_run_is_not_found_for_a_stranger_at_any_door(owner: Door, door
     assert (status, answer["error"]["code"]) == (404, "unknown_run")
     missing = stranger("GET", f"/runs/00000000-0000-7000-8000-000000000000{door}")[1]["error"]
     assert {**answer["error"], "request_id": ""} == {**missing, "request_id": ""}
+
+
+def test_a_cost_limit_is_taken_where_the_price_is_known_or_nobody_charges(owner: Door) -> None:
+    priced = {**ENDPOINT, "price": {"input_per_token": "0.000001", "output_per_token": "0.000002"}}
+    named = {"source": "litellm", "identifier": "openai/gpt-4o-mini", "api_key": "sk-x"}
+    for model in (ORACLE, priced, named):
+        assert owner("POST", "/runs", {"prompt": "x", "model": model, "limits": {"run": {"cost": 1}}})[0] == 201
 
 
 @pytest.mark.parametrize("act", ["pause", "resume", "halt"])

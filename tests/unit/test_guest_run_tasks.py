@@ -180,6 +180,14 @@ def test_a_model_that_does_not_answer_in_time_is_a_timeout(tmp_path: Path) -> No
     assert ran.results[1]["score"] == ran.results[2]["score"] == 1.0
 
 
+def test_the_time_of_a_task_is_over_for_all_its_attempts_together(tmp_path: Path) -> None:
+    impl = scorer("return 1", solve="time.sleep(1000 if i == 1 else 0); return call_sut(row['q']).text")
+    with model_server() as model:
+        ran = run_guest(write_job(tmp_path, impl, 3, model.url, attempt_seconds=0.4, task_seconds=0.6, max_attempts=9))
+    assert (ran.results[1]["error"]["type"], ran.results[1]["attempts"]) == ("ceiling", 2)
+    assert ran.results[0]["score"] == ran.results[2]["score"] == 1.0
+
+
 @pytest.mark.parametrize("death", ["os._exit(0)", "os.abort()", "ctypes.string_at(0)"])
 def test_a_process_killed_in_score_costs_no_model_call(tmp_path: Path, death: str) -> None:
     impl = scorer(f"if i == 2: {death}\n        time.sleep(0.05); return 1", head="import ctypes")
