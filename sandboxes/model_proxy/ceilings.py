@@ -1,7 +1,7 @@
 """Ceilings on what a run, a task and an attempt may use of the model. Money is exact; nothing here waits or sends.
 
-The run's money is reserved at a call's worst case before it leaves, and settled when its answer is there: what was spent
-and what may still be charged never pass the ceiling together. A task's and an attempt's use is counted as it is
+The run's money is reserved at a call's worst case before it leaves, and settled when its answer is there: what was
+spent and what may still be charged never pass the ceiling together. A task's and an attempt's use is counted as it is
 reported: the answer that passes such a ceiling is the last one, and it is not handed on.
 """
 

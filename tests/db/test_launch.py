@@ -20,6 +20,7 @@ from tests.factories.runs import make_person, make_run
 pytestmark = pytest.mark.django_db
 ORACLE = {"source": "control", "identifier": "control/oracle"}
 ENDPOINT = {"source": "endpoint", "identifier": "m", "base_url": "http://127.0.0.1:9/v1"}
+UNPRICED = {"source": "litellm", "identifier": "openai/none", "api_key": "sk-x"}
 
 
 class Door:
@@ -82,8 +83,8 @@ def test_an_unknown_or_retired_key_is_refused_by_name_with_the_nearest_valid_one
         ({"prompt": "x", "model": ORACLE, "limits": {"run": {"cost": float("nan")}}}, "limit_unenforceable", "limits.run.cost"),
         ({"prompt": "x", "model": ORACLE, "limits": {"run": {"cost": -1}}}, "limit_unenforceable", "limits.run.cost"),
         ({"prompt": "x", "model": ENDPOINT, "limits": {"run": {"cost": 1}}}, "price_unknown", "limits.run.cost"),
-        ({"prompt": "x", "model": ENDPOINT, "limits": {"attempt": {"cost": 1}}}, "price_unknown", "limits.attempt.cost"),
-        ({"prompt": "x", "model": {**ENDPOINT, "source": "litellm", "identifier": "openai/none"}, "limits": {"phase": {"cost": 1}}}, "price_unknown", "limits.phase.cost"),
+        ({"prompt": "x", "model": ENDPOINT, "limits": {"task": {"cost": 1}}}, "price_unknown", "limits.task.cost"),
+        ({"prompt": "x", "model": UNPRICED, "limits": {"phase": {"cost": 1}}}, "price_unknown", "limits.phase.cost"),
         ({"prompt": "x", "model": ORACLE, "compute": "lokal"}, "launch_refused", "compute"),
         ({"prompt": "x", "model": ORACLE, "files": ["file_1"]}, "unknown_file", "files"),
         ({"benchmark": "nothing", "model": ORACLE}, "unknown_benchmark", "benchmark"),
