@@ -11,6 +11,7 @@ from ninja.errors import HttpError, ValidationError
 from benchwright.lib.errors import BenchwrightError
 from registry.api import router as registry
 from runs.api.boards import router as boards
+from runs.api.compare import router as compare
 from runs.api.router import router as runs
 
 log = logging.getLogger(__name__)
@@ -25,6 +26,7 @@ api = NinjaAPI(
 api.add_router("", runs)
 api.add_router("", registry)
 api.add_router("", boards)
+api.add_router("", compare)
 
 
 def _answer(request: HttpRequest, status: int, error: dict[str, object]) -> HttpResponse:

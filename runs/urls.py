@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from runs.pages.compare import compare
 from runs.pages.launch import launch, launch_subsets, launch_validate
 from runs.pages.run import run, run_act, run_log, run_receipt
 from runs.pages.run_list import run_list
@@ -23,5 +24,6 @@ urlpatterns = [
     path("runs/<uuid:run_id>/tasks/", task_list, name="task_list"),
     path("runs/<uuid:run_id>/tasks/<int:index>/", task, name="task"),
     path("runs/<uuid:run_id>/act/<slug:act>/", run_act, name="run_act"),
+    path("compare/", compare, name="compare"),
     path("registry/<slug:benchmark_id>/<path:subset_name>/", subset, name="subset"),
 ]

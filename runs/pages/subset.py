@@ -19,7 +19,7 @@ from runs.queries.leaderboard import MarkedBoard, marked
 @require_GET
 @page
 def subset(request: HttpRequest, benchmark_id: str, subset_name: str) -> HttpResponse:
-    """GET /registry/<benchmark>/<subset>/?runs=&by=&impl=&key=; unknown words are ignored. htmx gets the board alone."""
+    """GET /registry/<benchmark>/<subset>/?runs=&by=&impl=&key=; other words are ignored. htmx gets the board alone."""
     mine = account(request)
     found = subset_by_id(mine, f"{benchmark_id}/{subset_name}")
     usual = BoardRuns.PUBLIC if found.benchmark.visibility == Visibility.PUBLIC or mine is None else BoardRuns.OWN
