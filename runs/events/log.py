@@ -61,7 +61,8 @@ def append(run_id: UUID, events: Sequence[Event], *, epoch: int | None = None) -
         with cursor.copy("COPY trace_events (run_id, seq, type, body, data, digest, created_at) FROM STDIN") as copy:
             for event in events:
                 kind = type(event).__name__
-                data = {f: msgspec.to_builtins(getattr(event, f)) for f in event.__struct_fields__}
+                data = msgspec.to_builtins(event)
+                del data["type"]  # the row has it
                 data_text = canonical(data)
                 body = canonical_body(seq, kind, text_at, data_text)
                 head = link(head, body)

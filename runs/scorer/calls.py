@@ -18,7 +18,7 @@ class CallBook:
     """The proxy's records of calls, kept until a result takes them. Each is taken once."""
 
     invocation: int
-    _calls: dict[Attempt, list[dict[str, Any]]] = field(default_factory=dict)
+    _calls: dict[tuple[int, int], dict[int, list[dict[str, Any]]]] = field(default_factory=dict)  # by trial, attempt
     requests: int = 0
     ceilings: dict[tuple[int, int], str] = field(default_factory=dict)  # (index, trial) -> which one was passed
 
@@ -31,22 +31,24 @@ class CallBook:
         error = record.get("error") or {}
         if error.get("kind") == "ceiling":
             self.ceilings[(key["index"], key["trial"])] = str(error.get("message") or "")[:300]
-        self._calls.setdefault((key["index"], key["trial"], key["attempt"]), []).append(record)
+        attempts = self._calls.setdefault((key["index"], key["trial"]), {})
+        attempts.setdefault(key["attempt"], []).append(record)
 
     def take(self, attempts: Iterable[Attempt]) -> Usage | None:
         """The usage of these attempts together, or None when the proxy saw no call of theirs."""
-        found = [record for attempt in attempts for record in self._calls.pop(attempt, [])]
+        found = []
+        for index, trial, attempt in attempts:
+            found += self._calls.get((index, trial), {}).pop(attempt, [])
         return usage_of(found) if found else None
 
     def left(self) -> list[Attempt]:
         """Attempts whose calls no result has taken yet."""
-        return list(self._calls)
+        return [(*key, attempt) for key, attempts in self._calls.items() for attempt in attempts]
 
     def forget(self, index: int, trial: int) -> None:
         """Drops what a settled trial left."""
         self.ceilings.pop((index, trial), None)
-        for attempt in [a for a in self._calls if a[:2] == (index, trial)]:
-            del self._calls[attempt]
+        self._calls.pop((index, trial), None)
 
 
 def usage_of(records: list[dict[str, Any]]) -> Usage:

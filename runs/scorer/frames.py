@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
+import orjson
+
 MAX_LINE = 32 << 20
+_LONG_NUMBER = re.compile(rb"\d{19}")
 NO_ANSWER = frozenset({"empty", "refused", "truncated", "content_filter", "unparsed"})
 ERROR_KINDS = frozenset({"scorer", "model", "timeout", "memory", "crash", "bad_score"})
 
@@ -28,10 +32,14 @@ class Lines:
             if not line.strip():
                 continue
             try:
-                value = json.loads(line)
+                # The fast reader turns numbers over 64 bits into floats; an answer must come back as it was.
+                value = json.loads(line) if _LONG_NUMBER.search(line) else orjson.loads(line)
             except (ValueError, RecursionError):
-                self.rubbish += 1
-                continue
+                try:
+                    value = json.loads(line)  # lone surrogates and NaN, which are answers too
+                except (ValueError, RecursionError):
+                    self.rubbish += 1
+                    continue
             if isinstance(value, dict):
                 out.append(value)
             else:
