@@ -58,7 +58,7 @@ def command(name: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(arguments, env=env, capture_output=True, text=True, check=False, timeout=60)
 
 
-def test_up_serves_mends_itself_and_leaves_nothing_behind(state: Path) -> None:
+def test_up_serves_mends_itself_and_leaves_nothing_behind_after_down(state: Path) -> None:
     with Background() as up:
         assert up.url != f"http://127.0.0.1:{os.environ['BENCHWRIGHT_PORT']}", "that port was taken"
         assert answers(up.url)
@@ -75,17 +75,11 @@ def test_up_serves_mends_itself_and_leaves_nothing_behind(state: Path) -> None:
         # The listening socket outlived the process: a request waits for the new one instead of being refused.
         assert answers(up.url, seconds=30)
         after = children()
+        assert command("down").stdout == "Stopped.\n"
+        assert up.process is not None and up.process.wait(10) == 0
     assert not any(runfiles.group_alive(pid) for pid in after.values())
     assert Services().unreachable() == ["PostgreSQL", "Valkey"]
     assert runfiles.supervisor_pid() is None and runfiles.read_status() == {}
-
-
-def test_down_stops_what_up_started(state: Path) -> None:
-    with Background() as up:
-        left = children()
-        assert command("down").stdout == "Stopped.\n"
-        assert up.process is not None and up.process.wait(10) == 0
-    assert not any(runfiles.group_alive(pid) for pid in left.values())
     assert command("down").stdout == "Nothing is running.\n"
 
 
