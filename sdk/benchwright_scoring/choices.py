@@ -7,6 +7,10 @@ from .boxed import last_boxed, unwrap
 from .found import Found
 from .text import normalise, strip_answer
 
+# A reply that marks its answer more often than this is noise; of what follows a mark the head decides.
+_TRIED = 100
+_HEAD_CHARACTERS = 2000
+
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 # "Answer: B" on a line of its own outranks prose.
@@ -96,10 +100,10 @@ def choice_letter(text: str, letters: str, options: Sequence[str] = ()) -> Optio
     text = text.strip()
     if _enumerates(text, letters, options):
         return None
-    for match in reversed(list(_LINE.finditer(text))):
+    for match in reversed(list(_LINE.finditer(text))[-_TRIED:]):
         rest = match.group(1)
         if not rest.strip(" \t*_:"):
-            rest = text[match.end() :].lstrip()
+            rest = text[match.end() : match.end() + _HEAD_CHARACTERS].lstrip()
         letter = _read(rest, letters, options)
         if letter:
             return Found(letter, strip_answer(rest.split("\n", 1)[0])[:200], "answer line")
@@ -109,8 +113,8 @@ def choice_letter(text: str, letters: str, options: Sequence[str] = ()) -> Optio
         if letter:
             return Found(letter, box[:200], "boxed")
     for pattern, rule in ((_PROSE, "answer is"), (_SHORT, "answer line")):
-        for match in reversed(list(pattern.finditer(text))):
-            rest = match.group(1) if pattern.groups else text[match.end() :]
+        for match in reversed(list(pattern.finditer(text))[-_TRIED:]):
+            rest = match.group(1) if pattern.groups else text[match.end() : match.end() + _HEAD_CHARACTERS]
             letter = _read(rest, letters, options)
             if letter:
                 return Found(letter, strip_answer(rest.split("\n", 1)[0])[:200], rule)

@@ -42,12 +42,22 @@ class RunnerBroken(RuntimeError):
     """Programs cannot be run here at all; this says nothing about the program."""
 
 
+def _holds_packages(folder: str) -> bool:
+    """Whether installed packages lie there. The scorer's own folder and its helpers are not for programs."""
+    if os.path.basename(folder) in ("site-packages", "dist-packages"):
+        return True
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+    except OSError:
+        return False
+
+
 class _Server:
     """One fork server process."""
 
     def __init__(self) -> None:
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fork_server", "serve.py")
-        packages = [p for p in sys.path if "site-packages" in p or "dist-packages" in p]
+        packages = [entry for entry in sys.path if _holds_packages(entry)]
         # A fixed hash seed: the same program must end the same way twice.
         env = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
         for name in ("TMPDIR", "LD_LIBRARY_PATH"):

@@ -66,6 +66,26 @@ def test_a_label_column_is_settled_by_a_word(words: str) -> None:
     assert subset.field_map["label"] == "target"
 
 
+def test_words_that_mean_something_else_decide_nothing() -> None:
+    lists = rows(["a", "b"], ["c", "d"])
+    for prompt in (
+        "Run it in order to compare models.",
+        "without any of our own data",
+        "the answers from 1,319 people",
+    ):
+        assert "holds lists" in refused(source("x.jsonl", lists), prompt=prompt).reason
+    index = rows(1, 2, choices=["a", "b", "c", "d"])
+    assert "can be read" in refused(source("x.jsonl", index), prompt="the answers from 1,319 people").reason
+    marked = rows("so it is\n#### 5", LONG + "\n#### 6")
+    assert chosen(source("x.jsonl", marked), prompt="exact match please").shape == "numeric answer"
+
+
+def test_probabilities_are_not_replaced_by_a_choice() -> None:
+    data = [{"Question": "q", "Best Answer": "a", "Incorrect Answers": "b; c"}]
+    assert "MC2" in refused(source("x.csv", data), prompt="TruthfulQA MC2").reason
+    assert chosen(source("x.csv", data), prompt="TruthfulQA MC1").shape == "multiple choice"
+
+
 def test_two_label_columns_that_say_the_same_are_no_doubt() -> None:
     data = [{**row, "target": row["answer"]} for row in rows("1", "2")]
     assert chosen(source("x.jsonl", data)).field_map["label"] == "answer"

@@ -105,6 +105,21 @@ CHOICES = ["red", "blue", "gold", "grey"]
         (questions(["B", "A"], option_a=["x", "y"], option_b=["z", "w"]), "BA"),
         (questions([2, 1], choice1=["x", "y"], choice2=["z", "w"]), "BA"),
         (questions(["C", "A"], A=["x", "y"], B=["z", "w"], C=["u", None]), "CA"),
+        (
+            [
+                {
+                    "id": at,
+                    "answerKey": key,
+                    "question": {
+                        "stem": f"q{at}?",
+                        "choices": [{"text": "x", "label": "A"}, {"text": "y", "label": "B"}],
+                    },
+                }
+                for at, key in enumerate("BA")
+            ],
+            "BA",
+        ),
+        ([{"ctx": f"c{at}", "endings": CHOICES, "label": key} for at, key in enumerate("103")], "BAD"),
     ],
 )
 def test_options_and_labels_are_read_in_every_layout(rows: list[dict[str, Any]], letters: str) -> None:

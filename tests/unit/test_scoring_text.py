@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.unit import rules_harness  # noqa: F401 - puts the scoring helpers on the path
@@ -162,3 +164,20 @@ def test_another_version_is_refused_by_name() -> None:
 def test_every_public_name_is_there() -> None:
     assert all(hasattr(scoring, name) for name in scoring.__all__)
     assert sorted(set(scoring.__all__)) == sorted(scoring.__all__)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["1,", "A: ", "answer is ", "Answer: A\n", "\\boxed{", "[", "```\n", "<think>", "(A) ", "- x\n", "\ndef ", "\x1b["],
+)
+def test_no_text_makes_a_helper_raise_or_take_for_ever(piece: str) -> None:
+    text = (piece * 100_000)[:100_000]
+    started = time.monotonic()
+    scoring.number_answer(text)
+    scoring.choice_letter(text, "ABCD", ["x", "y", "z", "w"])
+    scoring.label_answer(text, ["yes", "no"])
+    scoring.short_answer(text)
+    scoring.list_answer(text)
+    scoring.complete_function("def f():\n", text, "f")
+    scoring.read_calls({"text": text})
+    assert time.monotonic() - started < 20

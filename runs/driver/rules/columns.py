@@ -9,7 +9,7 @@ from runs.driver.rules.derivation import CannotTell, Hints, Row
 
 QUESTIONS = (
     "question", "problem", "input", "prompt", "query", "question_text", "problem_statement", "question_stem",
-    "sentence", "text", "instruction", "task", "stem", "goal", "messages", "statement", "claim", "puzzle",
+    "sentence", "ctx", "text", "instruction", "task", "stem", "goal", "messages", "statement", "claim", "puzzle",
 )  # fmt: skip
 CONTEXTS = ("context", "passage", "story", "article", "document", "paragraph", "premise", "fact", "support", "body")
 LABELS = (

@@ -19,8 +19,10 @@ _LABEL = (
 _QUESTION = re.compile(rf"\b(?:question|input|prompt)\s+(?:column|field)\s*(?:is|:|=)?\s*{_QUOTED}([\w .-]+)", re.I)
 _LABELS = re.compile(r"\b(?:labels|classes|class names)\s*(?:are|:|=)\s*([^.\n;]+)", re.I)
 _BASE = re.compile(
-    r"\b(?:index|indices|answers?|labels?)\b[^.\n]{0,40}\b(?:start|count|from|base)\w*\s*(?:at|from|with)?\s*([01])\b",
-    re.I,
+    r"\b(?:index|indices|numbering|counting)\b[^.\n]{0,30}"
+    r"\b(?:starts?|begins?|counts?|from|at|is|are)\s+(?:at |from )?([01])\b(?![.,]\d)"
+    r"|\b([01])-based\b",
+    re.IGNORECASE,
 )
 
 
@@ -40,13 +42,20 @@ def read_hints(prompt: str, columns: Iterable[str]) -> Hints:
         else (),
         numeric=bool(re.search(r"\bnumeric|\bas (?:a )?numbers?\b|compare numbers", lowered)),
         exact=bool(re.search(r"\bexact(?:ly)?\b|\bexact match|\bas text\b|\bnormali[sz]ed", lowered)),
-        any_of=bool(re.search(r"\bany of\b|\bany one of\b|\baliases\b|\bone of the (?:answers|accepted)", lowered)),
-        ordered=bool(re.search(r"\border matters\b|\bin (?:this |the same |that )?order\b|\bordered\b", lowered)),
+        any_of=bool(
+            re.search(
+                r"\bany (?:one )?of (?:the|them|these|those|several)\b|\baliases\b|\bone of the (?:answers|accepted)",
+                lowered,
+            )
+        ),
+        ordered=bool(
+            re.search(r"\border matters\b|\bin (?:this |the same |that )?order\b(?! to)|\bordered\b", lowered)
+        ),
         unordered=bool(
             re.search(r"\bany order\b|\bas a set\b|\border does(?:n't| not) matter|\bunordered\b|\bas sets\b", lowered)
         ),
         unproven=bool(re.search(r"\bwithout (?:an? |the )?(?:oracle|proof|solutions?|reference)", lowered)),
-        index_base=int(base.group(1)) if base else None,
+        index_base=int(base.group(1) or base.group(2)) if base else None,
     )
 
 

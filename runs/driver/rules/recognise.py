@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from runs.driver.rules.columns import Table, plain
-from runs.driver.rules.derivation import CannotTell, Derivation, Hints, Match, SourceFile, SubsetDerivation
+from runs.driver.rules.derivation import CannotTell, Derivation, Hints, Match, Row, SourceFile, SubsetDerivation
 from runs.driver.rules.hints import read_hints
 from runs.driver.rules.render import render
 from runs.driver.rules.shapes import choices, code, expressions, tool_calls, values
@@ -31,7 +31,7 @@ def recognise(files: Sequence[SourceFile], prompt: str) -> Derivation | CannotTe
     `prompt`: the launch's words, and after a review the person's answer behind them. CannotTell when no subset can be
     scored, or when the one that the prompt names cannot.
     """
-    usable = [f for f in files if not f.report.get("fatal")]
+    usable = [SourceFile(f.report, _flat(f.rows)) for f in files if not f.report.get("fatal")]
     if not usable:
         fatal = next((f.report["fatal"] for f in files if f.report.get("fatal")), None)
         reason = str(fatal["message"]) if fatal else "There are no files with rows."
@@ -47,6 +47,14 @@ def recognise(files: Sequence[SourceFile], prompt: str) -> Derivation | CannotTe
     if not derived:
         return _all_failed(cannot, prompt)
     return _choose(derived, cannot, prompt)
+
+
+def _flat(rows: list[Row]) -> list[Row]:
+    """A question that is an object ({"stem", "choices"}) becomes columns, where every row has one."""
+    nested = all(isinstance(row.get("question"), dict) and "stem" in row["question"] for row in rows)
+    if not rows or not nested:
+        return rows
+    return [{**{k: v for k, v in row.items() if k != "question"}, **row["question"]} for row in rows]
 
 
 def _derive(

@@ -22,9 +22,17 @@ Options = tuple[list[str], list[str] | None]
 
 def match(table: Table, hints: Hints) -> Match | CannotTell | None:
     """Options as a list, a dict, lettered columns, or a right answer beside wrong ones."""
-    wrong = [c for c in table.find(_WRONG) if table.full(c)] or _numbered(table, "distractor")
+    wrong = [c for c in table.find(_WRONG) if table.full(c)] or _numbered(
+        table, "(?:distractor|incorrect_answer|wrong_answer)"
+    )
     right = table.one(*_RIGHT)
     if wrong and right is not None and table.full(right):
+        if re.search(r"\bmc-?2\b|log-?prob|probability mass", hints.prompt, re.IGNORECASE):
+            return CannotTell(
+                f"{table.name}: MC2 weighs every right answer by the model's probabilities, which is not the same as "
+                "choosing one option.",
+                "Shall one option be chosen (MC1)? Say “MC1” and not the other.",
+            )
         return _shuffled(table, right, wrong, hints)
     listed = next((c for c in table.find(LISTS) if table.full(c)), None)
     if listed is not None and all(_options(v) for v in table.values(listed)):

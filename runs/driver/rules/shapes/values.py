@@ -169,11 +169,9 @@ def numeric(value: Any) -> bool:
 def _numbers(
     table: Table, rows: list[Row], question: list[str], label: str, hints: Hints, notes: list[str]
 ) -> Match | CannotTell | None:
-    if hints.exact and not hints.numeric:
-        return None
     fits = [numeric(row[label]) for row in rows]
     if not all(fits):
-        if sum(fits) >= 0.8 * len(rows) and len(rows) > 4:
+        if not hints.exact and sum(fits) >= 0.8 * len(rows) and len(rows) > 4:
             at = fits.index(False)
             return CannotTell(
                 f"{table.name}: {sum(fits):,} of {len(rows):,} labels in {label!r} are numbers, but not all "
