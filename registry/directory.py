@@ -13,8 +13,9 @@ from django.utils.safestring import SafeString, mark_safe
 
 from registry.errors import UnknownBenchmark
 from registry.identicon import identicon
-from registry.immunity import checks_of
-from registry.models import Benchmark, Impl, RunSummary, Subset
+from registry.immunity import checks_of, failings
+from registry.models import AdminAct, Benchmark, Impl, RunSummary, Subset
+from registry.official import acts_on
 from registry.vocabulary import Visibility
 
 MOST_RESULTS = 200
@@ -48,7 +49,10 @@ class SubsetRow:
 
 @dataclass(frozen=True)
 class ImplRow:
-    """A scorer file. `checked`, `stumbled`: how many checks its proof has, and the names of those that failed."""
+    """A scorer file. `checked`, `stumbled`: how many checks its proof has, and the names of those that failed.
+
+    `failings`: what stands between it and being official. `acts`: what admins did to it, newest first.
+    """
 
     id: str
     official: bool
@@ -57,6 +61,8 @@ class ImplRow:
     promoted_at: dt.datetime | None = None
     checked: int = 0
     stumbled: tuple[str, ...] = ()
+    failings: tuple[str, ...] = ()
+    acts: tuple[AdminAct, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -192,14 +198,16 @@ def _parts(benchmark: Benchmark) -> Picked:
 def subset_page(subset: Subset) -> SubsetPage:
     """For a subset that the viewer may see, fetched with its benchmark and snapshot."""
     benchmark = subset.benchmark
-    impls = Impl.objects.filter(Q(subset=subset) | Q(subset=None), benchmark=benchmark).defer("source")
+    mine = Impl.objects.filter(Q(subset=subset) | Q(subset=None), benchmark=benchmark).defer("source")
+    impls = list(mine.order_by("-official", "-promoted_at", "-created_at")[:MOST_RESULTS])
+    acts = acts_on(*(impl.id for impl in impls))
     return SubsetPage(
         benchmark_id=benchmark.id,
         benchmark_name=benchmark.name,
         visibility=benchmark.visibility,
         identicon=_tile(benchmark.id, 56),
         subset=_subset_row(subset),
-        impls=[_impl_row(impl) for impl in impls.order_by("-official", "-promoted_at", "-created_at")[:MOST_RESULTS]],
+        impls=[_impl_row(impl, tuple(act for act in acts if act.subject == impl.id)) for impl in impls],
     )
 
 
@@ -214,7 +222,7 @@ def _subset_row(subset: Subset) -> SubsetRow:
     )
 
 
-def _impl_row(impl: Impl) -> ImplRow:
+def _impl_row(impl: Impl, acts: tuple[AdminAct, ...] = ()) -> ImplRow:
     checks = checks_of(impl.proof)
     return ImplRow(
         id=impl.id,
@@ -224,6 +232,8 @@ def _impl_row(impl: Impl) -> ImplRow:
         promoted_at=impl.promoted_at if impl.official else None,
         checked=len(checks),
         stumbled=tuple(name for name, ok in checks.items() if not ok),
+        failings=tuple(f"{name} {why}" for name, why in failings(impl.proof).items()),
+        acts=acts,
     )
 
 

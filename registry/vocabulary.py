@@ -15,6 +15,11 @@ class BenchmarkKind(StrEnum):
     ENVIRONMENT = "environment"
 
 
+class Act(StrEnum):
+    PROMOTE = "promote"  # a scorer becomes official
+    DEMOTE = "demote"  # and no longer is
+
+
 class BoardRuns(StrEnum):
     PUBLIC = "public"  # runs that everyone may see
     OWN = "own"  # the viewer's account's, whatever their visibility
