@@ -138,7 +138,9 @@ def _hash(receipt: dict[str, Any], part: str, name: str, made: Any) -> Check:
     except (TypeError, ValueError):
         return Check(part, "its inputs are not what they have to be")
     stored = receipt[part].get(name)
-    return Check(part, "" if expected == stored else f"{_short(stored)} is not the hash of its inputs, {_short(expected)}")
+    return Check(
+        part, "" if expected == stored else f"{_short(stored)} is not the hash of its inputs, {_short(expected)}"
+    )
 
 
 def _arithmetic(receipt: dict[str, Any]) -> list[Check]:

@@ -111,7 +111,8 @@ def test_a_stranger_learns_nothing_of_a_private_runs_results(path: str) -> None:
 def test_an_export_has_each_trial_with_its_usage_wherever_the_log_keeps_it() -> None:
     run = told_run()
     rows = [json.loads(line) for line in body(get(run.user, f"/runs/{run.pk}/export")).splitlines()]
-    assert [(r["index"], r["outcome"], r["score"]) for r in rows][2:5] == [(2, "pass", 1.0), (3, "err", None), (4, "pass", 1.0)]  # fmt: skip
+    found = [(r["index"], r["outcome"], r["score"]) for r in rows]
+    assert found[2:5] == [(2, "pass", 1.0), (3, "err", None), (4, "pass", 1.0)]
     assert [r["usage"]["input"] for r in rows] == [10] * 6
     assert rows[0]["response"]["text"] == "@answer 0\ud800"
     assert {r["task_outcome"] for r in rows} == {"pass", "fail", "err"}

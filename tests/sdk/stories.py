@@ -18,7 +18,11 @@ SCORES = (1.0, 0.0, 1.0, None, 1.0, 0.5)
 
 def told_run(cost: str | None = "0.000123", **given: Any) -> Run:
     """An ended run of eight tasks with six settled: three passed, two failed, one error. `cost`: of each call."""
-    run = make_run(**given)
+    return tell(make_run(**given), cost)
+
+
+def tell(run: Run, cost: str | None = "0.000123") -> Run:
+    """The same story in the log of a launched run."""
     setup = SetupArtifact(
         python="3.11.7", scoring_version="1", scoring_digest="d" * 64, requirements=[], snapshot_id=None
     )

@@ -1,0 +1,1 @@
+"""The command `benchwright`, on top of the client."""
