@@ -14,15 +14,17 @@ from django.db import IntegrityError, transaction
 from billing.models import Account, User
 from registry.models import Benchmark, Impl, Subset
 from registry.queries import find_benchmark, find_impl, find_subset, find_uploads
+from runs.actions.reference import check_reference, completed, reference_of
 from runs.actions.requests import LaunchRequest
 from runs.errors import LaunchRefused
 from runs.events.log import append
 from runs.events.types.run import RunLaunched
 from runs.models import Run
+from runs.phases.fork import LEAVES, before, latest_artifacts
 from runs.phases.route import route_of
 from runs.pipeline.dispatch import dispatch_on_commit
 from runs.trials.plan import resolve_trials
-from runs.vocabulary import HarnessName, Mode, ModelSource
+from runs.vocabulary import HarnessName, Mode, ModelSource, Phase
 from sandboxes.model_proxy.config import read_route
 from sandboxes.model_proxy.prices import find_price
 from sandboxes.model_proxy.providers import provider_of
@@ -42,6 +44,7 @@ class Resolved:
 
 def check(account: Account, request: LaunchRequest) -> Resolved:
     """Everything that can be refused before a run exists. Raises BenchwrightError naming the field."""
+    request = completed(account, request)
     _check_model(request)
     if request.harness is not HarnessName.BENCHWRIGHT:
         raise LaunchRefused(
@@ -50,7 +53,7 @@ def check(account: Account, request: LaunchRequest) -> Resolved:
             hint="Leave harness out to use benchwright.",
         )
     if request.mode in (Mode.REPLAY, Mode.FORK):
-        return _reference(account, request)
+        return _reference(request, reference_of(account, request))
     if request.mode is Mode.PINNED:
         benchmark = find_benchmark(account, request.benchmark or "")
         subset = find_subset(benchmark, request.subset)
@@ -96,6 +99,7 @@ def launch(
     user: User, account: Account, request: LaunchRequest, *, idempotency_key: str = "", body_digest: str = ""
 ) -> Run:
     """Makes the run and starts it. Raises LaunchRefused, NotFound and others; then nothing was written."""
+    request = completed(account, request)
     found = check(account, request)
     trials = resolve_trials(request.trials, found.subset.default_trials if found.subset else None)
     backend = settings.DEFAULT_BACKEND if request.compute in {"default", "auto"} else request.compute
@@ -135,6 +139,8 @@ def launch(
             secret = ProviderSecret(account=account, name="model", run_id=run.pk)
             secret.seal(request.model.api_key)
             secret.save()
+        elif request.key_of:
+            _share_key(request.key_of, run)
         append(
             run.pk,
             [
@@ -157,9 +163,18 @@ def launch(
     return run
 
 
+def _share_key(earlier: UUID, run: Run) -> None:
+    """The same model again needs the same key: the sealed one of the reference, sealed for this run too."""
+    for secret in ProviderSecret.objects.filter(run_id=earlier, account=run.account):
+        ProviderSecret.objects.create(
+            account=run.account, name=secret.name, ciphertext=bytes(secret.ciphertext), run_id=run.pk
+        )
+
+
 def _check_model(request: LaunchRequest) -> None:
     model = request.model
-    if model.source is ModelSource.LITELLM and not model.api_key and not model.base_url:
+    shared = request.key_of is not None and ProviderSecret.objects.filter(run_id=request.key_of).exists()
+    if model.source is ModelSource.LITELLM and not (model.api_key or model.base_url or shared):
         provider = provider_of(model.identifier)
         variable = provider.key_variable if provider else None
         if variable is None or not os.environ.get(variable):
@@ -182,21 +197,24 @@ def _check_model(request: LaunchRequest) -> None:
         )
 
 
-def _reference(account: Account, request: LaunchRequest) -> Resolved:
-    from runs.queries.access import own_run
-
-    try:
-        parent = own_run(account, UUID(request.reference or ""))
-    except ValueError:
-        raise LaunchRefused("That is not a run id.", field=request.mode.value) from None
-    if not parent.subset_id or not parent.benchmark_id or not parent.impl_id:
-        raise LaunchRefused(
-            "That run never got as far as a scorer, so there is nothing to replay.",
-            field=request.mode.value,
-            hint="Launch the benchmark again instead.",
-        )
-    benchmark = Benchmark.objects.get(pk=parent.benchmark_id)
-    return Resolved(benchmark, Subset.objects.get(pk=parent.subset_id), Impl.objects.get(pk=parent.impl_id), (), parent)
+def _reference(request: LaunchRequest, parent: Run) -> Resolved:
+    """What the run keeps of its reference: what lies before the rewound phase."""
+    check_reference(request, parent)
+    found = latest_artifacts(parent.pk)
+    left = [kind for phase in before(Phase(request.rewind_to or Phase.MATERIALIZE)) for kind in LEAVES.get(phase, ())]
+    benchmark = subset = impl = None
+    files: tuple[dict[str, Any], ...] = ()
+    if "BenchmarkResolved" in left:
+        benchmark = Benchmark.objects.get(pk=found["BenchmarkResolved"]["benchmark_id"])
+    elif not request.source:
+        files = tuple(parent.launch.get("files") or ())
+    if "DatasetTasksArtifact" in left:
+        subset = Subset.objects.get(pk=found["DatasetTasksArtifact"]["subset_id"])
+        if request.impl:
+            impl = find_impl(subset, request.impl)
+    if "AtomizeArtifact" in left and impl is None:
+        impl = Impl.objects.get(pk=found["AtomizeArtifact"]["impl_id"])
+    return Resolved(benchmark, subset, impl, files, parent)
 
 
 def _body(request: LaunchRequest, found: Resolved) -> dict[str, Any]:
@@ -212,11 +230,12 @@ def _body(request: LaunchRequest, found: Resolved) -> dict[str, Any]:
         "sample",
         "rewind_to",
         "instructions",
-        "overrides",
         "run_group",
     ):
         if value := getattr(request, name):
             body[name] = value
+    if request.overrides:
+        body["overrides"] = {name: body.get(name, getattr(request, name)) for name in request.overrides}
     if found.files:
         body["files"] = list(found.files)
     if request.reference:

@@ -6,8 +6,10 @@ import difflib
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from registry.vocabulary import Visibility
+from runs.actions.reentry import reentry_body
 from runs.errors import LaunchRefused
 from runs.limits.parse import parse_limits
 from runs.vocabulary import HarnessName, Mode, ModelSource
@@ -81,6 +83,10 @@ class ModelChoice:
         return out
 
 
+# A replay or fork that names no model measures its reference's.
+INHERITED = ModelChoice(source=ModelSource.CONTROL, identifier="")
+
+
 @dataclass(frozen=True)
 class LaunchRequest:
     """A launch that is well-formed. Whether what it names exists is for the verb to find out."""
@@ -94,7 +100,8 @@ class LaunchRequest:
     reference: str | None = None  # replay or fork: the run's id
     rewind_to: str | None = None
     instructions: str = ""
-    overrides: dict[str, Any] = field(default_factory=dict)
+    overrides: tuple[str, ...] = ()  # of a fork: the keys that were given there
+    key_of: UUID | None = None  # the run whose key this one uses too
     driver: str = ""
     harness: HarnessName = HarnessName.BENCHWRIGHT
     compute: str = "default"
@@ -116,11 +123,12 @@ def launch_request(body: Any) -> LaunchRequest:
         raise LaunchRefused("The body of a launch is a JSON object.")
     _known(body, KEYS, "")
     mode = _mode(body)
+    body = reentry_body(body)
     limits, most = parse_limits(body.get("limits"), body.get("constraints"))
     sample = _sample(body.get("sample"), most, body.get("metadata"))
     return LaunchRequest(
         mode=mode,
-        model=_model(body.get("model")),
+        model=INHERITED if mode in (Mode.REPLAY, Mode.FORK) and not body.get("model") else _model(body.get("model")),
         prompt=_text(body, "prompt", 20_000),
         benchmark=_optional(body, "benchmark"),
         subset=_optional(body, "subset"),
@@ -128,7 +136,7 @@ def launch_request(body: Any) -> LaunchRequest:
         reference=_optional(body, "replay") or _optional(body, "fork"),
         rewind_to=_optional(body, "rewind_to"),
         instructions=_text(body, "instructions", 20_000),
-        overrides=_object(body, "overrides"),
+        overrides=tuple(body.get("overrides") or ()),
         driver=_driver(body.get("driver")),
         harness=_choice(body, "harness", HarnessName, HarnessName.BENCHWRIGHT),
         compute=_one_of(body, "compute", COMPUTES, "default"),

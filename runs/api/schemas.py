@@ -24,6 +24,8 @@ def run_json(d: RunDetail, base_url: str) -> dict[str, Any]:
         "display_status": d.display_status,
         "halt_reason": d.halt_reason or None,
         "mode": d.mode,
+        "parent_id": str(d.parent_id) if d.parent_id else None,
+        "rewind_to": d.rewind_to or None,
         "prompt": d.prompt or None,
         "created_at": stamp(d.created_at),
         "finished_at": stamp(d.finished_at) if d.finished_at else None,

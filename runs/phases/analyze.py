@@ -20,7 +20,7 @@ from runs.phases.fetch import SOURCE_DIR
 from runs.phases.tasks import freeze
 from runs.pipeline.cache import cell_key, hit, look_up
 from runs.pipeline.context import Context, NeedsReview
-from runs.vocabulary import Mode, Phase
+from runs.vocabulary import Phase
 from sandboxes.backends.base import Sandbox
 
 ROWS_DIR = "/workspace/rows"
@@ -37,7 +37,7 @@ def analyze(ctx: Context) -> Done | None:
         return Done() if ctx.state.started == Phase.ANALYZE else None
     resolved = ctx.state.artifacts["BenchmarkResolved"]
     named = ctx.state.launched["subset_id"]
-    if ctx.run.mode != Mode.NATURAL_LANGUAGE and named:
+    if named:
         _pinned(ctx, Subset.objects.select_related("snapshot").get(pk=named))
         return None
     ctx.start(Phase.ANALYZE)

@@ -15,6 +15,7 @@ from runs.errors import PhaseFailed
 from runs.events.types.artifact import AtomizeArtifact
 from runs.events.types.driver import ToolCallEvent, ToolResultEvent
 from runs.phases.base import Done
+from runs.phases.fork import inherited_scorer
 from runs.phases.setup import SITE
 from runs.phases.tasks import snapshot_of
 from runs.pipeline.cache import cell_key, hit, look_up
@@ -32,6 +33,9 @@ def atomize(ctx: Context) -> Done | None:
     """Publishes the scorer as an immutable impl. Pinned and resolved: the artifact is copied and nothing is done."""
     if "AtomizeArtifact" in ctx.state.artifacts:
         return Done() if ctx.state.started == Phase.ATOMIZE else None
+    if (taken_over := inherited_scorer(ctx)) is not None:
+        ctx.emit(taken_over)
+        return None
     pinned = ctx.state.launched["impl_id"]
     if pinned:
         ctx.emit(_copy(Impl.objects.get(pk=pinned), "pinned"))

@@ -23,7 +23,7 @@ DOWNLOAD_BYTES = 512 << 20
 def fetch(ctx: Context) -> Done | None:
     """Brings the benchmark's sources in, or copies the cell of a run that did."""
     if "FetchArtifact" in ctx.state.artifacts:
-        return Done()
+        return Done() if ctx.state.started == Phase.FETCH else None
     source = Benchmark.objects.get(pk=ctx.state.artifacts["BenchmarkResolved"]["benchmark_id"]).source
     ctx.start(Phase.FETCH)
     key = cell_key(ctx, "fetch", source)

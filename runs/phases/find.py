@@ -10,13 +10,13 @@ from registry.queries import search_benchmarks
 from runs.events.types.artifact import BenchmarkResolved
 from runs.phases.base import Done
 from runs.pipeline.context import Context, NeedsReview
-from runs.vocabulary import Mode, Phase
+from runs.vocabulary import Phase
 
 
 def find(ctx: Context) -> Done | None:
     """Resolves the launch to a benchmark. A pinned launch named it: the phase has nothing to do."""
     launched = ctx.state.launched
-    if ctx.run.mode != Mode.NATURAL_LANGUAGE:
+    if launched["benchmark_id"]:
         if "BenchmarkResolved" not in ctx.state.artifacts:
             benchmark = Benchmark.objects.get(pk=launched["benchmark_id"])
             ctx.emit(

@@ -25,7 +25,7 @@ def setup(ctx: Context) -> Done | None:
     runs.
     """
     if "SetupArtifact" in ctx.state.artifacts:
-        return Done()
+        return Done() if ctx.state.started == Phase.SETUP else None
     ctx.start(Phase.SETUP)
     version, digest = scoring_identity()
     sources = ctx.state.artifacts["FetchArtifact"]["sources"]

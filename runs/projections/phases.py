@@ -38,7 +38,13 @@ class PhaseView:
     note: str = ""
 
 
-_ORIGIN = {"AnalyzeArtifact": Phase.ANALYZE, "AtomizeArtifact": Phase.ATOMIZE, "BenchmarkResolved": Phase.FIND}
+_ORIGIN = {
+    "BenchmarkResolved": Phase.FIND,
+    "FetchArtifact": Phase.FETCH,
+    "AnalyzeArtifact": Phase.ANALYZE,
+    "SetupArtifact": Phase.SETUP,
+    "AtomizeArtifact": Phase.ATOMIZE,
+}
 
 
 def phase_views(story: Iterable[_Row], run: _Halting) -> list[PhaseView]:
@@ -47,6 +53,8 @@ def phase_views(story: Iterable[_Row], run: _Halting) -> list[PhaseView]:
     for row in story:
         data = row.data
         name = data.get("phase")
+        if name == Phase.FORK and name not in views:
+            views = {name: PhaseView(Phase.FORK.value), **views}
         view = views.get(name) if isinstance(name, str) else None
         if view is not None:
             if row.type == "PhaseStarted":
@@ -64,7 +72,8 @@ def phase_views(story: Iterable[_Row], run: _Halting) -> list[PhaseView]:
             views[Phase.MATERIALIZE].invocation = data["invocation"]
         elif row.type in _ORIGIN and views[_ORIGIN[row.type]].status == "pending":
             views[_ORIGIN[row.type]].status = "skipped"
-            views[_ORIGIN[row.type]].note = "pinned"
+            forked = Phase.FORK in views or data.get("origin") == "inherited"
+            views[_ORIGIN[row.type]].note = "inherited" if forked else "pinned"
     if run.status != "running":
         for view in views.values():
             if view.status == "pending":

@@ -176,6 +176,8 @@ class RunDetail:
     review_reason: str
     impl_source: str | None
     error: RunError | None
+    parent_id: UUID | None = None  # what a replay or fork goes on from
+    rewind_to: str = ""
 
 
 def run_detail(account: Account | None, user: User | Any, run_id: UUID | str) -> RunDetail:
@@ -237,6 +239,8 @@ def detail_of(run: Run) -> RunDetail:
         review_reason=run.halt_reason.partition(":")[2].strip() if waiting else "",
         impl_source=source,
         error=_error(story, run),
+        parent_id=run.parent_id,
+        rewind_to=run.rewind_phase,
     )
 
 
