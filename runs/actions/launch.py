@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from dataclasses import dataclass
@@ -135,12 +136,11 @@ def launch(
             body_digest=body_digest,
             key_secret=secrets.token_bytes(32),
         )
-        if request.model.api_key:
-            secret = ProviderSecret(account=account, name="model", run_id=run.pk)
-            secret.seal(request.model.api_key)
-            secret.save()
-        elif request.key_of:
+        if request.key_of:
             _share_key(request.key_of, run)
+        else:
+            _seal(run, "model", request.model.api_key)
+            _seal(run, "headers", json.dumps(request.model.headers) if request.model.headers else None)
         append(
             run.pk,
             [
@@ -163,6 +163,13 @@ def launch(
     return run
 
 
+def _seal(run: Run, name: str, value: str | None) -> None:
+    if value:
+        secret = ProviderSecret(account=run.account, name=name, run_id=run.pk)
+        secret.seal(value)
+        secret.save()
+
+
 def _share_key(earlier: UUID, run: Run) -> None:
     """The same model again needs the same key: the sealed one of the reference, sealed for this run too."""
     for secret in ProviderSecret.objects.filter(run_id=earlier, account=run.account):
@@ -171,9 +178,13 @@ def _share_key(earlier: UUID, run: Run) -> None:
         )
 
 
+def _has_key(run_id: UUID) -> bool:
+    return ProviderSecret.objects.filter(run_id=run_id, name="model").exists()
+
+
 def _check_model(request: LaunchRequest) -> None:
     model = request.model
-    shared = request.key_of is not None and ProviderSecret.objects.filter(run_id=request.key_of).exists()
+    shared = request.key_of is not None and _has_key(request.key_of)
     if model.source is ModelSource.LITELLM and not (model.api_key or model.base_url or shared):
         provider = provider_of(model.identifier)
         variable = provider.key_variable if provider else None

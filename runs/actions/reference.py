@@ -96,6 +96,7 @@ def _model(parent: Run) -> ModelChoice:
         source=ModelSource(given["source"]),
         identifier=given["identifier"],
         base_url=given.get("base_url"),
+        headers=dict.fromkeys(given.get("headers") or (), ""),
         params=given.get("params") or {},
         price=given.get("price"),
         seed=given.get("seed", 0),

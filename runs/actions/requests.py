@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,7 +42,7 @@ KEYS = (
     "title",
 )
 RETIRED = {"operator": "driver", "agent": "driver"}
-MODEL_KEYS = ("source", "identifier", "base_url", "api_key", "headers", "params", "price", "seed", "label", "secret")
+MODEL_KEYS = ("source", "identifier", "base_url", "api_key", "headers", "params", "price", "seed", "label")
 PARAM_KEYS = (
     "temperature",
     "top_p",
@@ -53,6 +54,7 @@ PARAM_KEYS = (
     "reasoning_effort",
     "min_p",
 )
+PROXYS_OWN = {"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"}
 CONTROLS = ("control/oracle", "control/empty", "control/random")
 COMPUTES = ("local", "e2b", "sandbox0", "default", "auto")
 MAX_CONCURRENCY = 512
@@ -60,7 +62,8 @@ MAX_CONCURRENCY = 512
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """The system under test. `api_key` never leaves this object but into the sealed secret of the run."""
+    """The system under test. `api_key` and what `headers` hold never leave this object but into the run's sealed
+    secrets."""
 
     source: ModelSource
     identifier: str
@@ -78,6 +81,8 @@ class ModelChoice:
         for name in ("base_url", "params", "price", "label"):
             if value := getattr(self, name):
                 out[name] = value
+        if self.headers:
+            out["headers"] = sorted(self.headers)  # their names: they may choose what is measured
         if self.source is ModelSource.CONTROL:
             out["seed"] = self.seed
         return out
@@ -202,6 +207,13 @@ def _model(given: Any) -> ModelChoice:
             field="model",
             hint='For example {"source": "control", "identifier": "control/oracle"}.',
         )
+    if "secret" in given:
+        raise LaunchRefused(
+            "No secrets are kept here to be named by a launch.",
+            code="unknown_key",
+            field="model.secret",
+            hint="Give the key itself as model.api_key: it is sealed for this run.",
+        )
     _known(given, MODEL_KEYS, "model.")
     identifier = given.get("identifier")
     if not isinstance(identifier, str) or not identifier.strip() or len(identifier) > 200:
@@ -228,9 +240,7 @@ def _model(given: Any) -> ModelChoice:
     for key in ("api_key", "label"):
         if given.get(key) is not None and not isinstance(given[key], str):
             raise LaunchRefused(f"model.{key} must be text.", field=f"model.{key}")
-    headers = given.get("headers") or {}
-    if not isinstance(headers, dict) or any(not isinstance(v, str) for v in headers.values()):
-        raise LaunchRefused("model.headers must be an object of texts.", field="model.headers")
+    headers = _headers(given.get("headers"), source)
     return ModelChoice(
         source=source,
         identifier=identifier.strip(),
@@ -242,6 +252,22 @@ def _model(given: Any) -> ModelChoice:
         seed=_whole(given, "seed", 0, 0, 2**53),
         label=given.get("label") or "",
     )
+
+
+def _headers(given: Any, source: ModelSource) -> dict[str, str]:
+    headers = given or {}
+    if not isinstance(headers, dict) or any(not isinstance(v, str) for v in headers.values()) or len(headers) > 20:
+        raise LaunchRefused("model.headers must be an object of at most 20 texts.", field="model.headers")
+    if headers and source is ModelSource.CONTROL:
+        raise LaunchRefused("A control sends nothing, so it takes no headers.", field="model.headers")
+    for name, value in headers.items():
+        if name.lower() in PROXYS_OWN:
+            raise LaunchRefused(f"{name} is set by the model proxy.", field=f"model.headers.{name}")
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", name) or not re.fullmatch(
+            r"[\t\x20-\x7e]{0,4000}", value
+        ):
+            raise LaunchRefused(f"{name[:100]!r} is not a usable header.", field="model.headers")
+    return headers
 
 
 def _price(given: Any) -> dict[str, str] | None:

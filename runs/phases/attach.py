@@ -136,24 +136,32 @@ def _route(ctx: Context, *, with_key: bool) -> dict[str, Any]:
     route = route_of(ctx.run.model)
     if with_key and (key := _key(ctx)):
         route["api_key"] = key
+    if with_key and (headers := _sealed(ctx, "headers")):
+        route["headers"] = json.loads(headers)
     return route
 
 
 def _key(ctx: Context) -> str | None:
-    secret = ProviderSecret.objects.filter(run_id=ctx.run.pk).first()
-    if secret is not None:
-        value = secret.open()
-        if value is None:
-            raise PhaseFailed(
-                "The key given with this launch can no longer be read: the installation's secret has changed.",
-                code="secret_unreadable",
-                hint="Launch again with the key.",
-            )
-        return value
-    if ctx.run.model["source"] == ModelSource.LITELLM:
+    given = _sealed(ctx, "model")
+    if given is None and ctx.run.model["source"] == ModelSource.LITELLM:
         provider = provider_of(ctx.run.model["identifier"])
         return os.environ.get(provider.key_variable) if provider else None
-    return None
+    return given
+
+
+def _sealed(ctx: Context, name: str) -> str | None:
+    """What this launch brought and only this run may use."""
+    secret = ProviderSecret.objects.filter(run_id=ctx.run.pk, name=name).first()
+    if secret is None:
+        return None
+    value = secret.open()
+    if value is None:
+        raise PhaseFailed(
+            "The key given with this launch can no longer be read: the installation's secret has changed.",
+            code="secret_unreadable",
+            hint="Launch again with the key.",
+        )
+    return value
 
 
 def _network(ctx: Context) -> Network:

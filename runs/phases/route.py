@@ -24,6 +24,8 @@ def route_of(model: dict[str, Any]) -> dict[str, Any]:
     }
     if model.get("base_url"):
         route["base_url"] = model["base_url"]
+    if model.get("headers"):
+        route["headers"] = dict.fromkeys(model["headers"], "")
     if model.get("price"):
         route["price"] = model["price"]
     return route

@@ -76,15 +76,22 @@ def test_an_unknown_or_retired_key_is_refused_by_name_with_the_nearest_valid_one
     [
         ({"model": ORACLE}, "nothing_to_measure", "prompt"),
         ({"prompt": "x"}, "model_missing", "model"),
-        ({"prompt": "x", "model": {"source": "control", "identifier": "control/oracel"}}, "launch_refused", "model.identifier"),
+        ({"prompt": "x", "model": {"source": "control", "identifier": "control/oracel"}},
+         "launch_refused", "model.identifier"),
         ({"prompt": "x", "model": {"source": "endpoint", "identifier": "m"}}, "launch_refused", "model.base_url"),
         ({"prompt": "x", "model": "nowhere/model"}, "model_key_missing", "model"),
-        ({"prompt": "x", "model": ORACLE, "limits": {"run": {"attempts": 1}}}, "limit_unenforceable", "limits.run.attempts"),
-        ({"prompt": "x", "model": ORACLE, "limits": {"run": {"cost": float("nan")}}}, "limit_unenforceable", "limits.run.cost"),
+        ({"prompt": "x", "model": ORACLE, "limits": {"run": {"attempts": 1}}},
+         "limit_unenforceable", "limits.run.attempts"),
+        ({"prompt": "x", "model": ORACLE, "limits": {"run": {"cost": float("nan")}}},
+         "limit_unenforceable", "limits.run.cost"),
         ({"prompt": "x", "model": ORACLE, "limits": {"run": {"cost": -1}}}, "limit_unenforceable", "limits.run.cost"),
         ({"prompt": "x", "model": ENDPOINT, "limits": {"run": {"cost": 1}}}, "price_unknown", "limits.run.cost"),
         ({"prompt": "x", "model": ENDPOINT, "limits": {"task": {"cost": 1}}}, "price_unknown", "limits.task.cost"),
         ({"prompt": "x", "model": UNPRICED, "limits": {"phase": {"cost": 1}}}, "price_unknown", "limits.phase.cost"),
+        ({"prompt": "x", "model": {**ENDPOINT, "secret": "mine"}}, "unknown_key", "model.secret"),
+        ({"prompt": "x", "model": {**ENDPOINT, "headers": {"Host": "x"}}}, "launch_refused", "model.headers.Host"),
+        ({"prompt": "x", "model": {**ENDPOINT, "headers": {"X-A": "a\nb"}}}, "launch_refused", "model.headers"),
+        ({"prompt": "x", "model": {**ORACLE, "headers": {"X-A": "a"}}}, "launch_refused", "model.headers"),
         ({"prompt": "x", "model": ORACLE, "compute": "lokal"}, "launch_refused", "compute"),
         ({"prompt": "x", "model": ORACLE, "files": ["file_1"]}, "unknown_file", "files"),
         ({"benchmark": "nothing", "model": ORACLE}, "unknown_benchmark", "benchmark"),
@@ -138,6 +145,16 @@ def test_a_given_key_is_sealed_and_in_no_answer_and_no_event(owner: Door) -> Non
     secret = ProviderSecret.objects.get()
     assert secret.open() == "sk-very-secret"
     assert b"very-secret" not in bytes(secret.ciphertext)
+
+
+def test_what_headers_hold_is_sealed_and_only_their_names_are_told(owner: Door) -> None:
+    status, run = owner(
+        "POST", "/runs", {"prompt": "x", "model": {**ENDPOINT, "headers": {"X-Team": "tok-very-secret"}}}
+    )
+    assert status == 201
+    told = json.dumps([owner("GET", f"/runs/{run['id']}"), owner("GET", f"/runs/{run['id']}/events")])
+    assert "tok-very-secret" not in told + str(Run.objects.values()) and "X-Team" in told
+    assert ProviderSecret.objects.get(name="headers").open() == '{"X-Team": "tok-very-secret"}'
 
 
 def test_the_same_idempotency_key_gives_the_same_run_and_another_body_a_conflict(owner: Door) -> None:

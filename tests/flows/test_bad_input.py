@@ -138,6 +138,19 @@ def test_a_wrong_key_or_a_missing_model_is_told_before_any_task_runs(
     assert "sk-wrong-one" not in json.dumps(api.events(run["id"]))
 
 
+def test_headers_of_a_launch_reach_the_provider_and_not_the_log(api: Api, tmp_path: Path) -> None:
+    with FakeProvider(answers="7") as upstream:
+        model = {
+            "source": "endpoint", "identifier": "m", "base_url": upstream.base_url, "headers": {"X-Team": "tok-secret-1"},
+        }  # fmt: skip
+        run = ended(api, tmp_path, "sums.jsonl", lines(GOOD), model=model, sample={"limit": 2})
+        again = api.wait(api.launch(replay=run["id"])["id"], 60)
+        seen = {request.headers.get("X-Team") for request in upstream.requests}
+    assert (run["display_status"], again["display_status"], seen) == ("ok", "ok", {"tok-secret-1"})
+    assert run["fingerprint"] == again["fingerprint"]
+    assert "tok-secret-1" not in json.dumps(api.events(run["id"]) + api.events(again["id"]))
+
+
 def test_an_endpoint_that_is_not_there_is_told(api: Api, tmp_path: Path) -> None:
     model = {"source": "endpoint", "identifier": "m", "base_url": "http://127.0.0.1:9/v1"}
     run = ended(api, tmp_path, "sums.jsonl", lines(GOOD), model=model)

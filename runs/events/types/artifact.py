@@ -1,7 +1,7 @@
 """Artifacts: what a phase leaves behind. The run fingerprint hashes exactly the types whose name ends in `Artifact`.
 
-`origin`: own work, or copied from another run (`cached`), from a pin (`pinned`) or from the run that a replay or fork goes on
-from (`inherited`). It never enters a fingerprint.
+`origin`: own work, or copied from another run (`cached`), from a pin (`pinned`) or from the run that a replay or fork
+goes on from (`inherited`). It never enters a fingerprint.
 """
 
 from __future__ import annotations
