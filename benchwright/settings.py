@@ -153,7 +153,6 @@ UPLOAD_MAX_BYTES = env.integer("BENCHWRIGHT_UPLOAD_MAX_BYTES", 256 << 20)
 # A worker renews its lease this often; a lease is lost after `LEASE_SECONDS` without renewal.
 HEARTBEAT_SECONDS = 1.0
 LEASE_SECONDS = env.integer("BENCHWRIGHT_LEASE_SECONDS", 10, least=3)
-DEFAULT_BACKEND = os.environ.get("BENCHWRIGHT_BACKEND", "local")
 TRUSTED_HOSTS = env.words("BENCHWRIGHT_TRUSTED_HOSTS")
 
 LOGGING = {

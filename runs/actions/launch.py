@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from billing.models import Account, User
@@ -26,6 +25,7 @@ from runs.phases.route import route_of
 from runs.pipeline.dispatch import dispatch_on_commit
 from runs.trials.plan import resolve_trials
 from runs.vocabulary import HarnessName, Mode, ModelSource, Phase
+from sandboxes.backends.choose import default_backend
 from sandboxes.model_proxy.config import read_route
 from sandboxes.model_proxy.prices import find_price
 from sandboxes.model_proxy.providers import provider_of
@@ -103,7 +103,7 @@ def launch(
     request = completed(account, request)
     found = check(account, request)
     trials = resolve_trials(request.trials, found.subset.default_trials if found.subset else None)
-    backend = settings.DEFAULT_BACKEND if request.compute in {"default", "auto"} else request.compute
+    backend = default_backend().value if request.compute in {"default", "auto"} else request.compute
     driver = request.driver or account.default_driver or "builtin://rules"
     if not driver.startswith("builtin://rules"):
         raise LaunchRefused(

@@ -23,7 +23,7 @@ def reap_orphans() -> int:
     """Kills and counts them. A backend that is away is left for the next time."""
     killed = 0
     try:
-        backend = open_backend(settings.DEFAULT_BACKEND)
+        backend = open_backend()
         for box in backend.list({}):
             label = box.labels.get("benchwright_run")
             if label and time.time() - box.created_at > GRACE_SECONDS and _is_orphan(label):

@@ -21,8 +21,8 @@ _FACTORIES: dict[BackendName, Callable[[], Backend]] = {BackendName.LOCAL: _loca
 
 
 def default_backend() -> BackendName:
-    """The operator's default: `BENCHWRIGHT_SANDBOX_BACKEND`, else `local`."""
-    name = _known(os.environ.get("BENCHWRIGHT_SANDBOX_BACKEND") or BackendName.LOCAL)
+    """The operator's default: `BENCHWRIGHT_BACKEND`, else `local`. Raises SandboxUnavailable for a misspelt one."""
+    name = _known(os.environ.get("BENCHWRIGHT_BACKEND") or BackendName.LOCAL)
     return BackendName.LOCAL if name is BackendName.DEFAULT else name
 
 

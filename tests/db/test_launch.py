@@ -157,6 +157,17 @@ def test_what_headers_hold_is_sealed_and_only_their_names_are_told(owner: Door) 
     assert ProviderSecret.objects.get(name="headers").open() == '{"X-Team": "tok-very-secret"}'
 
 
+def test_the_default_backend_has_one_name_and_a_misspelt_one_is_refused(
+    owner: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHWRIGHT_BACKEND", "sandbox0")
+    for compute in ({}, {"compute": "default"}):
+        assert owner("POST", "/runs", {"prompt": "x", "model": ORACLE, **compute})[1]["backend"] == "sandbox0"
+    monkeypatch.setenv("BENCHWRIGHT_BACKEND", "lokal")
+    status, answer = owner("POST", "/runs", {"prompt": "x", "model": ORACLE})
+    assert (status, answer["error"]["code"]) == (503, "sandbox_unavailable")
+
+
 def test_the_same_idempotency_key_gives_the_same_run_and_another_body_a_conflict(owner: Door) -> None:
     first = owner("POST", "/runs", {"prompt": "x", "model": ORACLE}, **{"Idempotency-Key": "k"})
     again = owner("POST", "/runs", {"prompt": "x", "model": ORACLE}, **{"Idempotency-Key": "k"})
