@@ -15,6 +15,7 @@ from benchwright.lib.clock import stamp
 from benchwright.lib.errors import BenchwrightError, NotFound
 from benchwright.lib.money import text
 from benchwright.lib.sse import HEARTBEAT, frame
+from benchwright.lib.streamed import streamed
 from runs.api.schemas import cost_json, event_json, task_json, task_row_json
 from runs.events.follow import follow
 from runs.events.log import raw, read
@@ -135,13 +136,12 @@ def read_artifact(request: HttpRequest, run_id: str, name: str) -> HttpResponse 
     run = visible_run(caller(request).account, run_id)
     if name == "events.jsonl":
         lines = (json.dumps({"seq": s, "body": b, "digest": d}) + "\n" for s, b, d in raw(run.pk))
-        answer: HttpResponse | StreamingHttpResponse = StreamingHttpResponse(lines, content_type="application/x-ndjson")
-    elif name == "task_impl.py" and (source := run_detail(run.account, request.user, run.pk).impl_source):
+        return streamed(request, lines, "application/x-ndjson", name)
+    if name == "task_impl.py" and (source := run_detail(run.account, request.user, run.pk).impl_source):
         answer = HttpResponse(source, content_type="text/plain; charset=utf-8")
-    else:
-        raise NotFound(f"This run has no artifact {name!r}.", code="unknown_artifact")
-    answer["Content-Disposition"] = f'attachment; filename="{name}"'
-    return answer
+        answer["Content-Disposition"] = f'attachment; filename="{name}"'
+        return answer
+    raise NotFound(f"This run has no artifact {name!r}.", code="unknown_artifact")
 
 
 @router.get("/runs/{run_id}/fingerprint", summary="The fingerprint with its inputs")

@@ -11,6 +11,7 @@ from ninja import Router
 from benchwright.auth import caller
 from benchwright.lib.errors import BenchwrightError
 from benchwright.lib.signing import public_key
+from benchwright.lib.streamed import streamed
 from runs.exports.formats import FORMATS
 from runs.queries.access import visible_run
 from runs.queries.receipt import signed_receipt
@@ -46,6 +47,4 @@ def export_run(request: HttpRequest, run_id: str) -> StreamingHttpResponse:
             field="format",
             hint=f"Known: {', '.join(FORMATS)}.",
         )
-    answer = StreamingHttpResponse(chosen.write(run), content_type=chosen.content_type)
-    answer["Content-Disposition"] = f'attachment; filename="run-{run.pk}{chosen.ending}"'
-    return answer
+    return streamed(request, chosen.write(run), chosen.content_type, chosen.name(run))

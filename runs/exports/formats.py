@@ -11,7 +11,7 @@ from typing import Any
 
 from benchwright.lib.clock import stamp
 from benchwright.lib.inert import inert
-from runs.exports.inspect_log import inspect_log
+from runs.exports.inspect_log import inspect_log, inspect_name
 from runs.exports.results import results, verdicts
 from runs.models import Run
 
@@ -83,11 +83,11 @@ class Format:
 
     write: Callable[[Run], Iterator[str]]
     content_type: str
-    ending: str
+    name: Callable[[Run], str]
 
 
 FORMATS = {
-    "jsonl": Format(jsonl_lines, "application/x-ndjson", ".jsonl"),
-    "csv": Format(csv_lines, "text/csv; charset=utf-8", ".csv"),
-    "inspect": Format(inspect_log, "application/json", ".inspect.json"),
+    "jsonl": Format(jsonl_lines, "application/x-ndjson", lambda run: f"run-{run.pk}.jsonl"),
+    "csv": Format(csv_lines, "text/csv; charset=utf-8", lambda run: f"run-{run.pk}.csv"),
+    "inspect": Format(inspect_log, "application/json", inspect_name),
 }

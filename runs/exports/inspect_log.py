@@ -23,6 +23,11 @@ STOP_REASONS = {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_call
 ROLES = ("system", "user", "assistant", "tool")
 
 
+def inspect_name(run: Run) -> str:
+    """Time, task and id with underscores between: Inspect View lists only files that are called so."""
+    return f"{run.created_at:%Y-%m-%dT%H-%M-%S}+00-00_benchwright_{run.pk.hex}.json"
+
+
 def inspect_log(run: Run) -> Iterator[str]:
     """The log in pieces; the samples are never all in memory."""
     head = json.dumps(_head(run))

@@ -213,5 +213,4 @@ class AsyncRuns:
 
     async def export(self, run_id: str, format: str = "jsonl") -> bytes:
         """The results as a file: jsonl, csv or inspect."""
-        call = calls.Call("GET", calls.run_path(run_id, "/export"), {"format": format})
-        return (await self._client.send(call)).content
+        return (await self._client.send(calls.export(run_id, format))).content

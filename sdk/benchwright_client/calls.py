@@ -73,6 +73,11 @@ def tasks(run_id: str, after: int, outcome: str | None) -> Call:
     return Call("GET", run_path(run_id, "/tasks"), params=params | ({"outcome": outcome} if outcome else {}))
 
 
+def export(run_id: str, format: str) -> Call:
+    """The results as a file."""
+    return Call("GET", run_path(run_id, "/export"), {"format": format})
+
+
 def upload(file: str | Path | tuple[str, bytes]) -> Call:
     """A file from disk, or (name, bytes)."""
     given = file if isinstance(file, tuple) else (Path(file).name, Path(file).read_bytes())

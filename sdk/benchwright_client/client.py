@@ -266,7 +266,14 @@ class Runs:
 
     def export(self, run_id: str, format: str = "jsonl") -> bytes:
         """The results as a file: jsonl, csv or inspect."""
-        return self._client.send(calls.Call("GET", calls.run_path(run_id, "/export"), {"format": format})).content
+        return self._client.send(calls.export(run_id, format)).content
+
+    def save_export(self, run_id: str, format: str, folder: str | Path) -> Path:
+        """The same, written into a folder under the name that the server gives it: Inspect View goes by names."""
+        answer = self._client.send(calls.export(run_id, format))
+        path = Path(folder) / (transport.file_name(answer) or f"{run_id}.{format}")
+        path.write_bytes(answer.content)
+        return path
 
     def artifact(self, run_id: str, name: str) -> bytes:
         """A file of the run: `task_impl.py`, or `events.jsonl` to check a receipt against."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Any
 
 import httpx
@@ -84,6 +85,12 @@ def json_of(answer: httpx.Response) -> Any:
     if found is None:
         raise error_of(answer.status_code, None, answer.text)
     return found
+
+
+def file_name(answer: httpx.Response) -> str | None:
+    """The name that the server gives to a file: a name alone, it can't lead into another folder."""
+    found = re.search(r'filename="([\w.+-]+)"', answer.headers.get("Content-Disposition", ""))
+    return found[1] if found and found[1].strip(".") else None
 
 
 def _json(answer: httpx.Response) -> Any:

@@ -6,13 +6,16 @@ import base64
 import csv
 import io
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from django.core.handlers.asgi import ASGIRequest
 from django.test import Client
 
 from benchwright.lib.canonical import canonical
+from benchwright.lib.streamed import streamed
 from runs.events.log import raw
 from runs.projections.receipt import receipt
 from runs.queries.access import visible_run
@@ -139,6 +142,25 @@ def test_an_inspect_log_keeps_counts_and_errors_apart() -> None:
     assert [s["id"] for s in samples if "error" in s] == [3]
     assert samples[0]["messages"][-1]["role"] == "assistant"
     assert "\ud800" not in json.dumps(log, ensure_ascii=False)
+
+
+async def test_a_long_answer_goes_out_in_pieces_on_the_server_that_we_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchwright.lib.streamed.PIECE_BYTES", 10)
+    request = ASGIRequest({"type": "http", "method": "GET", "path": "/", "headers": []}, io.BytesIO())
+    taken: list[int] = []
+
+    def parts() -> Iterator[str]:
+        for n in range(5):
+            taken.append(n)
+            yield "ü" * 3
+
+    answer = streamed(request, parts(), "text/plain", "x")
+    pieces, seen = [], []
+    async for piece in answer:
+        pieces.append(piece)
+        seen.append(len(taken))
+    assert b"".join(pieces).decode() == "ü" * 15
+    assert seen == [2, 4, 5], "what is not sent yet is not made yet"
 
 
 def test_an_unknown_format_is_refused_with_those_that_there_are() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import stat
 from collections.abc import Callable
 from decimal import Decimal
@@ -14,6 +15,7 @@ import httpx
 import pytest
 from benchwright_client.cli.main import cli, main
 from benchwright_client.cli.session import config_path
+from benchwright_client.transport import file_name
 
 from billing.models import Account, User
 from runs.events.log import append
@@ -175,6 +177,25 @@ def test_a_receipt_goes_from_the_server_to_the_check(command: Command, person: P
     receipt.write_text(json.dumps(document))
     code, out, _ = command("verify", str(receipt), str(log), "--json")
     assert code == 1 and json.loads(out)["holds"] is False
+
+
+def test_an_export_into_a_folder_has_the_name_by_which_its_reader_finds_it(
+    command: Command, person: Person, tmp_path: Path
+) -> None:
+    run = str(told_run(user=person[0], account=person[1]).pk)
+    code, out, _ = command("runs", "export", run, "--format", "inspect", "--output", str(tmp_path))
+    path = Path(out.strip())
+    assert code == 0 and path.parent == tmp_path
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\+00-00_benchwright_[0-9a-f]{32}\.json", path.name)
+    assert len(json.loads(path.read_text())["samples"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [('x; filename="a.csv"', "a.csv"), ('x; filename="../../x"', None), ('x; filename=".."', None), ("", None)],
+)
+def test_a_server_does_not_choose_the_folder(header: str, name: str | None) -> None:
+    assert file_name(httpx.Response(200, headers={"Content-Disposition": header})) == name
 
 
 def test_everything_answers_in_json(command: Command, person: Person) -> None:

@@ -161,10 +161,13 @@ def receipt(session: Session, run: str, output: Path | None, log: Path | None) -
 @with_session
 @click.argument("run")
 @click.option("--format", "kind", default="jsonl", show_default=True, help="jsonl, csv or inspect.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write it there, not to the screen.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write it to this file or into this folder.")
 def export(session: Session, run: str, kind: str, output: Path | None) -> int:
     """The results as a file."""
     with session.client() as client:
+        if output is not None and output.is_dir():
+            click.echo(client.runs.save_export(run, kind, output))
+            return 0
         found = client.runs.export(run, kind)
     if output is None:
         sys.stdout.write(found.decode("utf-8"))
