@@ -60,8 +60,9 @@ def analyze(ctx: Context) -> Done | None:
         subset = Subset.objects.select_related("snapshot").get(pk=f"{benchmark.id}/{_chosen(row.data)}")
         ctx.emit(artifact, freeze(subset, ctx.run.sample, origin="cached"))
         return Done(cache_hit=hit(cell))
-    files = read_sources(ctx.work(), [s["name"] for s in sources])
-    ctx.stop_if_halted()
+    box = ctx.work()
+    with ctx.interruptible(box):
+        files = read_sources(box, [s["name"] for s in sources])
     for file in files:
         ctx.say(f"{file.name}: {file.report['rows']} rows, {file.report['format']}." + _faults(file.report))
     derived, chosen = choose(files, words)

@@ -63,7 +63,8 @@ def atomize(ctx: Context) -> Done | None:
     number = 1 + ctx.state.restarts.get(Phase.ATOMIZE, 0)
     _tool(ctx, "write_file", {"path": IMPL_PATH, "bytes": len(source)}, lambda: _write(work, source))
     samples = list(_samples(ctx))
-    proof = _tool(ctx, "test_scorer", {"rows": [s["index"] for s in samples]}, lambda: prove(work, samples))
+    with ctx.interruptible(work):
+        proof = _tool(ctx, "test_scorer", {"rows": [s["index"] for s in samples]}, lambda: prove(work, samples))
     if not proof["ok"]:
         failed = [c for c in proof["checks"] if not c["ok"] and not c.get("advisory")]
         why = "; ".join(f"{c['name']} (row {c.get('row')}): {c.get('detail')}" for c in failed[:3])

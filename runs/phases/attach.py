@@ -15,10 +15,14 @@ from benchwright.lib.canonical import canonical
 from registry.queries import snapshot_rows
 from runs.errors import PhaseFailed
 from runs.events.types.artifact import ModelProxyArtifact
+from runs.events.types.base import Event, Usage
+from runs.events.types.driver import AgentTextEvent
 from runs.phases.base import Done
 from runs.phases.route import route_of
 from runs.phases.tasks import snapshot_of
 from runs.pipeline.context import Context
+from runs.scorer.calls import usage_of
+from runs.scorer.frames import Lines
 from runs.vocabulary import ModelSource, Phase
 from sandboxes.backends.base import Exec, Network, Sandbox
 from sandboxes.errors import ExecNotFound, SandboxLost
@@ -33,6 +37,7 @@ from sandboxes.vocabulary import Role
 GATEWAY = "gateway"
 READY_SECONDS = 60
 PROBE_INDEX = -1
+PROBE_RECORD_SECONDS = 5.0
 CONFIG, REFERENCES = "/workspace/gateway.json", "/workspace/references.jsonl"
 
 
@@ -42,14 +47,15 @@ def attach(ctx: Context) -> Done | None:
         return Done()
     ctx.start(Phase.ATTACH)
     route = _route(ctx, with_key=False)
-    work, _ = connect(ctx)
+    work, gateway = connect(ctx)
+    events: list[Event] = []
     if ctx.run.model["source"] != ModelSource.CONTROL:
         _prove_live(ctx, work)
-    ctx.emit(
-        ModelProxyArtifact(
-            model=ctx.run.model["identifier"], config=litellm_yaml(read_route(route)), mode=ctx.run.model["source"]
-        )
+        events.append(AgentTextEvent(text="The model answered a first call.", usage=_probe_usage(gateway)))
+    made = ModelProxyArtifact(
+        model=ctx.run.model["identifier"], config=litellm_yaml(read_route(route)), mode=ctx.run.model["source"]
     )
+    ctx.emit(*events, made)  # in one go: what is on the gateway's record is counted once
     return Done()
 
 
@@ -183,7 +189,9 @@ def _network(ctx: Context) -> Network:
 
 def _prove_live(ctx: Context, work: Sandbox) -> None:
     key = make_key(bytes(ctx.run.key_secret), str(ctx.run.pk), 0, PROBE_INDEX, 0, 1)
-    done = work.run(["/bin/sh", "-c", 'exec "$BW_PYTHON" -I /opt/benchwright/guest/probe.py "$0"', key], timeout=180)
+    command = 'exec "$BW_PYTHON" -I /opt/benchwright/guest/probe.py "$0"'
+    with ctx.interruptible(work):
+        done = work.run(["/bin/sh", "-c", command, key], timeout=180)
     try:
         answer = json.loads(done.stdout.decode() or "{}")
     except ValueError:
@@ -205,6 +213,20 @@ def _prove_live(ctx: Context, work: Sandbox) -> None:
         code=kind,
         hint=hints.get(kind, "See the message; the run can be launched again."),
     )
+
+
+def _probe_usage(gateway: Exec) -> Usage | None:
+    """What the first call used: it is charged like any other."""
+    gateway.write(b'{"op": "sync", "id": 0}\n')
+    lines, found, until = Lines(), [], time.monotonic() + PROBE_RECORD_SECONDS
+    while time.monotonic() < until and not gateway.ended:
+        select.select([gateway], [], [], 0.25)
+        for record in lines.feed(gateway.read()):
+            if record.get("t") == "call" and (record.get("key") or {}).get("index") == PROBE_INDEX:
+                found.append(record)
+            elif record.get("t") == "synced":
+                until = 0.0
+    return usage_of(found) if found else None
 
 
 def _tail(text: bytes) -> str:

@@ -64,18 +64,11 @@ def put_sources(ctx: Context, box: Sandbox, listed: list[dict[str, Any]]) -> lis
 
 def _download(ctx: Context, box: Sandbox, url: str) -> dict[str, Any]:
     """Downloads inside the sandbox: what the URL serves is as untrusted as the policy says its host is."""
-    done = box.run(
-        [
-            "/bin/sh",
-            "-c",
-            'exec "$BW_PYTHON" -I /opt/benchwright/guest/download.py "$@"',
-            "download",
-            url,
-            SOURCE_DIR,
-            str(DOWNLOAD_BYTES),
-        ],
-        timeout=DOWNLOAD_SECONDS,
-    )
+    command = 'exec "$BW_PYTHON" -I /opt/benchwright/guest/download.py "$@"'
+    with ctx.interruptible(box):
+        done = box.run(
+            ["/bin/sh", "-c", command, "download", url, SOURCE_DIR, str(DOWNLOAD_BYTES)], timeout=DOWNLOAD_SECONDS
+        )
     try:
         answer = json.loads(done.stdout.decode() or "{}")
     except ValueError:

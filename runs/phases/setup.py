@@ -93,16 +93,9 @@ def _requirements(box: Sandbox, names: list[str]) -> list[str]:
 
 def _install(ctx: Context, box: Sandbox, wanted: list[str]) -> None:
     ctx.say(f"Installing {', '.join(wanted)}.")
-    done = box.run(
-        [
-            "/bin/sh",
-            "-c",
-            f'exec "$BW_PYTHON" -m pip install --no-input --disable-pip-version-check --target {SITE} "$@"',
-            "pip",
-            *wanted,
-        ],
-        timeout=INSTALL_SECONDS,
-    )
+    command = f'exec "$BW_PYTHON" -m pip install --no-input --disable-pip-version-check --target {SITE} "$@"'
+    with ctx.interruptible(box):
+        done = box.run(["/bin/sh", "-c", command, "pip", *wanted], timeout=INSTALL_SECONDS)
     if done.code != 0:
         text = (done.stderr or done.stdout).decode(errors="replace").strip()
         raise PhaseFailed(

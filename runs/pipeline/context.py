@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NoReturn
 
 from django.utils.functional import cached_property
 
+from benchwright.lib.errors import BenchwrightError
 from benchwright.lib.money import text
 from runs.errors import AlreadyEnded, PhaseFailed
 from runs.events.log import append, read
@@ -63,6 +65,9 @@ class Context:
         self._boxes: dict[str, Sandbox] = {}
         self._born: dict[str, float] = {}
         self.meter = Meter(run)
+        self._busy: Sandbox | None = None  # the sandbox whose command this worker waits for
+        self._stopped: set[str] = set()
+        lease.on_beat = self._beat
 
     @cached_property
     def backend(self) -> Backend:
@@ -106,6 +111,32 @@ class Context:
         except AlreadyEnded:
             reason = self.lease.look() or reason
         raise Halted(reason)
+
+    @contextlib.contextmanager
+    def interruptible(self, box: Sandbox) -> Iterator[None]:
+        """Around one long command: a halt or a passed limit kills the sandbox under it. Raises Halted."""
+        self._busy = box
+        try:
+            yield
+        except BenchwrightError:
+            if not self.lease.halt_reason:
+                raise
+        finally:
+            self._busy = None
+        self.stop_if_halted()
+
+    def _beat(self) -> None:
+        """In the lease's thread: looks for what the worker can't see while it waits for a command."""
+        box = self._busy
+        if box is None:
+            return
+        with contextlib.suppress(BenchwrightError):
+            if not self.lease.halt_reason and (limit := self.meter.passed(self.state, self._born)) is not None:
+                request_halt(self.run, f"limit_exceeded:{limit}", by="limits", epoch=self.lease.epoch)
+                self.lease.look()
+            if self.lease.halt_reason:
+                self._stopped.add(box.id)
+                box.kill()
 
     def network(self) -> Network:
         """The account's host policy as one sandbox gets it."""
@@ -216,7 +247,7 @@ class Context:
                 duration = max(0.0, time.time() - box.created_at)
                 box.kill()
             except SandboxLost:
-                lost = True
+                lost = live.id not in self._stopped
             self._boxes.pop(live.role, None)
             cost = sandbox_cost(live.backend, duration)
             usage = Usage(pays="sandbox", cost_usd=text(cost))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
 
@@ -32,6 +33,7 @@ class Lease:
         self.run_id = run_id
         self.epoch = epoch
         self.halt_reason: str | None = None
+        self.on_beat: Callable[[], None] | None = None  # called in the lease's thread, once a beat
         self._stale = False
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
@@ -63,6 +65,8 @@ class Lease:
                         self._stale = True
                         return
                     self._look()
+                    if self.on_beat is not None:
+                        self.on_beat()
                 except Error:
                     connection.close()  # the database is away: try again with a new connection
         finally:

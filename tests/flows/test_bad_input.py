@@ -140,9 +140,8 @@ def test_a_wrong_key_or_a_missing_model_is_told_before_any_task_runs(
 
 def test_headers_of_a_launch_reach_the_provider_and_not_the_log(api: Api, tmp_path: Path) -> None:
     with FakeProvider(answers="7") as upstream:
-        model = {
-            "source": "endpoint", "identifier": "m", "base_url": upstream.base_url, "headers": {"X-Team": "tok-secret-1"},
-        }  # fmt: skip
+        model: dict[str, Any] = {"source": "endpoint", "identifier": "m", "base_url": upstream.base_url}
+        model["headers"] = {"X-Team": "tok-secret-1"}
         run = ended(api, tmp_path, "sums.jsonl", lines(GOOD), model=model, sample={"limit": 2})
         again = api.wait(api.launch(replay=run["id"])["id"], 60)
         seen = {request.headers.get("X-Team") for request in upstream.requests}
