@@ -39,7 +39,9 @@ def inspect_log(run: Run) -> Iterator[str]:
 
 
 def _model(run: Run) -> str:
-    return inert(f"{run.model.get('source')}/{run.model.get('identifier')}")
+    """`provider/model`, as Inspect writes it."""
+    name = str(run.model.get("identifier", ""))
+    return inert(name if "/" in name else f"{run.model.get('source')}/{name}")
 
 
 def _head(run: Run) -> dict[str, Any]:
@@ -92,7 +94,7 @@ def _head(run: Run) -> dict[str, Any]:
 def _sample(row: dict[str, Any], model: str) -> dict[str, Any]:
     said, calls = _answer(row["response"])
     reason = STOP_REASONS.get(row["finish_reason"] or "", "unknown")
-    message: dict[str, Any] = {"role": "assistant", "content": said}
+    message: dict[str, Any] = {"role": "assistant", "content": said, "tool_calls": _tool_calls(calls)}
     output: dict[str, Any] = {"model": model, "choices": [{"message": message, "stop_reason": reason}]}
     if row["latency_ms"] is not None:
         output["time"] = row["latency_ms"] / 1000
@@ -139,6 +141,18 @@ def _answer(response: Any) -> tuple[str, Any]:
     if isinstance(response, dict) and "text" in response:
         return _words(response["text"]), response.get("tool_calls")
     return _words(response), None
+
+
+def _tool_calls(calls: Any) -> list[dict[str, Any]] | None:
+    """The calls as Inspect has them; those of another form are only in the sample's metadata."""
+    out = []
+    for place, call in enumerate(calls if isinstance(calls, list) else []):
+        made = call.get("function", call) if isinstance(call, dict) else None
+        arguments = made.get("arguments") if isinstance(made, dict) else None
+        if isinstance(made, dict) and isinstance(made.get("name"), str) and isinstance(arguments, dict):
+            name = str(call.get("id") or f"call-{place}")
+            out.append({"id": name, "function": made["name"], "arguments": arguments, "type": "function"})
+    return out or None
 
 
 def _messages(prompt: Any) -> str | list[dict[str, Any]]:

@@ -178,6 +178,7 @@ class RunDetail:
     error: RunError | None
     parent_id: UUID | None = None  # what a replay or fork goes on from
     rewind_to: str = ""
+    sweep_mode: str | None = None  # sequential or fanout; None before tasks ran
 
 
 def run_detail(account: Account | None, user: User | Any, run_id: UUID | str) -> RunDetail:
@@ -241,6 +242,7 @@ def detail_of(run: Run) -> RunDetail:
         error=_error(story, run),
         parent_id=run.parent_id,
         rewind_to=run.rewind_phase,
+        sweep_mode=next((row.data["mode"] for row in reversed(story) if row.type == "MaterializeStarted"), None),
     )
 
 

@@ -144,6 +144,15 @@ def test_an_inspect_log_keeps_counts_and_errors_apart() -> None:
     assert "\ud800" not in json.dumps(log, ensure_ascii=False)
 
 
+def test_the_printed_receipt_has_how_tasks_ran_and_the_head_of_the_log() -> None:
+    run = told_run()
+    client = Client()
+    client.force_login(run.user)
+    text = client.get(f"/runs/{run.pk}/receipt/").content.decode()
+    assert "<dt>Tasks ran</dt><dd>sequential</dd>" in text
+    assert run.head_digest in text
+
+
 async def test_a_long_answer_goes_out_in_pieces_on_the_server_that_we_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchwright.lib.streamed.PIECE_BYTES", 10)
     request = ASGIRequest({"type": "http", "method": "GET", "path": "/", "headers": []}, io.BytesIO())
