@@ -12,7 +12,7 @@ from runs.exports.results import finite
 
 
 @pytest.mark.parametrize(
-    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "  =1", "\t=1", "\n=1", "\uff1d1", "\u00a0=1", "\r=1", "=cmd|'/C calc'!A0"]
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "  =1", "\t=1", "\n=1", "\uff1d1", "\u00a0=1", "=cmd|'/C calc'!A0"]
 )
 def test_a_text_that_a_spreadsheet_would_run_stays_a_text(text: str) -> None:
     assert str(cell(text)).startswith("'")
@@ -21,6 +21,10 @@ def test_a_text_that_a_spreadsheet_would_run_stays_a_text(text: str) -> None:
 @pytest.mark.parametrize(("value", "shown"), [(-1.5, -1.5), (None, ""), ("a=1", "a=1"), (True, "true"), ([1], "[1]")])
 def test_a_number_stays_a_number_and_what_is_unknown_is_empty(value: Any, shown: Any) -> None:
     assert cell(value) == shown
+
+
+def test_a_control_character_is_shown_and_not_kept() -> None:
+    assert cell("\r=1") == "\u240d=1"
 
 
 def test_what_json_has_no_word_for_becomes_text() -> None:
