@@ -100,8 +100,10 @@ def humaneval(data: Path) -> Iterator[Case]:
 def codegen(data: Path) -> Iterator[Case]:
     """pass@1 from 100 samples a task."""
     files = [data / "humaneval/HumanEval.jsonl.gz"]
-    table = {r["prompt"].strip(): r["samples"] for r in _jsonl(data / "humaneval/recorded_codegen16b_n100.jsonl.gz")}
-    find = _lookup(table)
+    # The recording's own prompts lack the examples that the set's have: matched by task, not by prompt.
+    problems = {r["task_id"]: r["prompt"].strip() for r in _jsonl(files[0])}
+    recorded = _jsonl(data / "humaneval/recorded_codegen16b_n100.jsonl.gz")
+    find = _lookup({problems[r["task_id"]]: r["samples"] for r in recorded})
 
     def nth(request: Request) -> str | None:
         samples = find(request)

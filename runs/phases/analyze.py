@@ -93,10 +93,13 @@ def read_sources(box: Sandbox, names: list[str]) -> list[SourceFile]:
             code="bad_data",
             hint="Files that need more than a gigabyte to read are too large; give an extract.",
         ) from None
-    for report in reports:
-        if report.get("fatal"):
-            raise PhaseFailed(str(report["fatal"]["message"]), code="bad_data", hint=str(report["fatal"]["fix"]))
-    return [SourceFile(r, _rows(box.read(f"{ROWS_DIR}/{r['out']}", limit=ROWS_BYTES))) for r in reports]
+    fatal = [r["fatal"] for r in reports if r.get("fatal")]
+    if len(fatal) == len(reports):
+        raise PhaseFailed(str(fatal[0]["message"]), code="bad_data", hint=str(fatal[0]["fix"]))
+    # A stray file among good ones does not end the run: the rules pass it over, and the log says why.
+    return [
+        SourceFile(r, _rows(box.read(f"{ROWS_DIR}/{r['out']}", limit=ROWS_BYTES)) if r["out"] else []) for r in reports
+    ]
 
 
 def _rows(data: bytes) -> list[dict[str, Any]]:
@@ -155,6 +158,8 @@ def _report(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _faults(report: dict[str, Any]) -> str:
+    if report.get("fatal"):
+        return f" Passed over: {report['fatal']['message']}."
     said = [f"{report['dropped']} rows could not be read and are left out."] if report.get("dropped") else []
     said += [f"line {f.get('line')}: {f.get('message')}" for f in (report.get("faults") or [])[:5]]
     said += [str(w) for w in (report.get("warnings") or [])[:5]]

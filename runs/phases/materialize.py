@@ -174,7 +174,8 @@ def _start(ctx: Context, plan: Plan, work: Sandbox, number: int) -> Exec:
         "concurrency": ctx.run.concurrency,
         "base_url": "http://127.0.0.1:4000/v1",
         "attempt_seconds": attempt_seconds,
-        "score_seconds": 60,
+        # Programs under test run a few at a time; with many in flight the last one waits for the others.
+        "score_seconds": max(60, 4 * ctx.run.concurrency),
         "memory_mb": 900,
         "invocation": plan.invocation,
         "max_attempts": attempts,
