@@ -8,141 +8,183 @@ import registry.vocabulary
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('billing', '0001_tables'),
+        ("billing", "0001_tables"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Blob',
+            name="Blob",
             fields=[
-                ('sha256', models.CharField(max_length=64, primary_key=True, serialize=False)),
-                ('size', models.BigIntegerField()),
-                ('data', models.BinaryField(null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ("sha256", models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ("size", models.BigIntegerField()),
+                ("data", models.BinaryField(null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'db_table': 'blobs',
+                "db_table": "blobs",
             },
         ),
         migrations.CreateModel(
-            name='Benchmark',
+            name="Benchmark",
             fields=[
-                ('id', models.CharField(max_length=80, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=160)),
-                ('visibility', models.CharField(default=registry.vocabulary.Visibility['PRIVATE'], max_length=10)),
-                ('description', models.TextField(blank=True)),
-                ('kind', models.CharField(default=registry.vocabulary.BenchmarkKind['DATASET'], max_length=12)),
-                ('source', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='benchmarks', to='billing.account')),
+                ("id", models.CharField(max_length=80, primary_key=True, serialize=False)),
+                ("name", models.CharField(max_length=160)),
+                ("visibility", models.CharField(default=registry.vocabulary.Visibility["PRIVATE"], max_length=10)),
+                ("description", models.TextField(blank=True)),
+                ("kind", models.CharField(default=registry.vocabulary.BenchmarkKind["DATASET"], max_length=12)),
+                ("source", models.JSONField(default=dict)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="benchmarks", to="billing.account"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'benchmarks',
+                "db_table": "benchmarks",
             },
         ),
         migrations.CreateModel(
-            name='RunSummary',
+            name="RunSummary",
             fields=[
-                ('run_id', models.UUIDField(primary_key=True, serialize=False)),
-                ('account_id', models.BigIntegerField()),
-                ('benchmark_id', models.CharField(max_length=80, null=True)),
-                ('subset_id', models.CharField(max_length=200, null=True)),
-                ('impl_id', models.CharField(max_length=120, null=True)),
-                ('model', models.JSONField()),
-                ('model_key', models.CharField(max_length=300)),
-                ('status', models.CharField(max_length=10)),
-                ('visibility', models.CharField(max_length=10)),
-                ('comparability_key', models.CharField(blank=True, max_length=64)),
-                ('accuracy', models.FloatField(null=True)),
-                ('selected', models.IntegerField(default=0)),
-                ('passed', models.IntegerField(default=0)),
-                ('failed', models.IntegerField(default=0)),
-                ('errored', models.IntegerField(default=0)),
-                ('cost_model', models.DecimalField(decimal_places=12, max_digits=24, null=True)),
-                ('finished_at', models.DateTimeField()),
+                ("run_id", models.UUIDField(primary_key=True, serialize=False)),
+                ("account_id", models.BigIntegerField()),
+                ("benchmark_id", models.CharField(max_length=80, null=True)),
+                ("subset_id", models.CharField(max_length=200, null=True)),
+                ("impl_id", models.CharField(max_length=120, null=True)),
+                ("model", models.JSONField()),
+                ("model_key", models.CharField(max_length=300)),
+                ("status", models.CharField(max_length=10)),
+                ("visibility", models.CharField(max_length=10)),
+                ("comparability_key", models.CharField(blank=True, max_length=64)),
+                ("accuracy", models.FloatField(null=True)),
+                ("selected", models.IntegerField(default=0)),
+                ("passed", models.IntegerField(default=0)),
+                ("failed", models.IntegerField(default=0)),
+                ("errored", models.IntegerField(default=0)),
+                ("cost_model", models.DecimalField(decimal_places=12, max_digits=24, null=True)),
+                ("finished_at", models.DateTimeField()),
             ],
             options={
-                'db_table': 'benchmark_run_summaries',
-                'indexes': [models.Index(fields=['subset_id', 'visibility', 'model_key', '-accuracy'], name='leaderboard'), models.Index(fields=['account_id', '-finished_at'], name='summaries_of_account')],
+                "db_table": "benchmark_run_summaries",
+                "indexes": [
+                    models.Index(fields=["subset_id", "visibility", "model_key", "-accuracy"], name="leaderboard"),
+                    models.Index(fields=["account_id", "-finished_at"], name="summaries_of_account"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Subset',
+            name="Subset",
             fields=[
-                ('id', models.CharField(max_length=200, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=100)),
-                ('subset_fingerprint', models.CharField(max_length=64)),
-                ('rolling', models.BooleanField(default=False)),
-                ('synthetic', models.BooleanField(default=False)),
-                ('default_trials', models.JSONField(null=True)),
-                ('field_map', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('benchmark', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='subsets', to='registry.benchmark')),
+                ("id", models.CharField(max_length=200, primary_key=True, serialize=False)),
+                ("name", models.CharField(max_length=100)),
+                ("subset_fingerprint", models.CharField(max_length=64)),
+                ("rolling", models.BooleanField(default=False)),
+                ("synthetic", models.BooleanField(default=False)),
+                ("default_trials", models.JSONField(null=True)),
+                ("field_map", models.JSONField(default=dict)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "benchmark",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="subsets", to="registry.benchmark"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'benchmark_subsets',
+                "db_table": "benchmark_subsets",
             },
         ),
         migrations.CreateModel(
-            name='Impl',
+            name="Impl",
             fields=[
-                ('id', models.CharField(max_length=120, primary_key=True, serialize=False)),
-                ('impl_fingerprint', models.CharField(max_length=64)),
-                ('source', models.TextField()),
-                ('official', models.BooleanField(default=False)),
-                ('promoted_at', models.DateTimeField(null=True)),
-                ('promotion_reason', models.TextField(blank=True)),
-                ('proof', models.JSONField(default=dict)),
-                ('origin_run', models.UUIDField(null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('benchmark', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='impls', to='registry.benchmark')),
-                ('promoted_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('subset', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='impls', to='registry.subset')),
+                ("id", models.CharField(max_length=120, primary_key=True, serialize=False)),
+                ("impl_fingerprint", models.CharField(max_length=64)),
+                ("source", models.TextField()),
+                ("official", models.BooleanField(default=False)),
+                ("promoted_at", models.DateTimeField(null=True)),
+                ("promotion_reason", models.TextField(blank=True)),
+                ("proof", models.JSONField(default=dict)),
+                ("origin_run", models.UUIDField(null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "benchmark",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="impls", to="registry.benchmark"
+                    ),
+                ),
+                (
+                    "promoted_by",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "subset",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="impls",
+                        to="registry.subset",
+                    ),
+                ),
             ],
             options={
-                'db_table': 'benchmark_subset_impls',
+                "db_table": "benchmark_subset_impls",
             },
         ),
         migrations.CreateModel(
-            name='SubsetSnapshot',
+            name="SubsetSnapshot",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('digest', models.CharField(max_length=64)),
-                ('count', models.IntegerField()),
-                ('rows_blob', models.CharField(max_length=64)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('subset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='snapshots', to='registry.subset')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("digest", models.CharField(max_length=64)),
+                ("count", models.IntegerField()),
+                ("rows_blob", models.CharField(max_length=64)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "subset",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="snapshots", to="registry.subset"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'benchmark_subset_snapshots',
+                "db_table": "benchmark_subset_snapshots",
             },
         ),
         migrations.AddField(
-            model_name='subset',
-            name='snapshot',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='registry.subsetsnapshot'),
+            model_name="subset",
+            name="snapshot",
+            field=models.ForeignKey(
+                null=True, on_delete=django.db.models.deletion.PROTECT, related_name="+", to="registry.subsetsnapshot"
+            ),
         ),
         migrations.CreateModel(
-            name='Upload',
+            name="Upload",
             fields=[
-                ('id', models.CharField(max_length=40, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=200)),
-                ('sha256', models.CharField(max_length=64)),
-                ('size', models.BigIntegerField()),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('account', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='uploads', to='billing.account')),
+                ("id", models.CharField(max_length=40, primary_key=True, serialize=False)),
+                ("name", models.CharField(max_length=200)),
+                ("sha256", models.CharField(max_length=64)),
+                ("size", models.BigIntegerField()),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="uploads", to="billing.account"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'uploads',
+                "db_table": "uploads",
             },
         ),
         migrations.AddConstraint(
-            model_name='subsetsnapshot',
-            constraint=models.UniqueConstraint(fields=('subset', 'digest'), name='a_task_list_is_stored_once'),
+            model_name="subsetsnapshot",
+            constraint=models.UniqueConstraint(fields=("subset", "digest"), name="a_task_list_is_stored_once"),
         ),
     ]

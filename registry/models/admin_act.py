@@ -6,7 +6,7 @@ from django.db import models
 
 
 class AdminAct(models.Model):
-    """One act of one admin: who, when, on what, why, and what was known (`data`). The database refuses UPDATE and DELETE.
+    """One act of one admin: who, when, on what, why, and what was known (`data`). The database keeps it as it is.
 
     A table and not the server's log, because whoever trusts an official scorer must be able to read why it is one, next
     to it, years later, and because it is written in the transaction of the act. `by` and `user_id` are plain values:

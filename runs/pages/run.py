@@ -43,9 +43,7 @@ def _log(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
     group = request.GET.get("events", "main")
     types = types_of(group)
     after, before = _seq(request, "after"), _seq(request, "before")
-    events = event_page(
-        account(request), request.user, run_id, after=after, before=before, types=types, limit=LOG_ROWS
-    )
+    events = event_page(account(request), request.user, run_id, after=after, before=before, types=types, limit=LOG_ROWS)
     more = bool(events) and after is None and len(events) == LOG_ROWS and events[0].seq > 0
     return {
         "events": events,

@@ -18,7 +18,17 @@ from runs.queries.task_detail import TaskDetail, task_detail
 from runs.queries.task_rows import OUTCOMES, task_table
 
 _AS_IS = (
-    "trial", "attempts", "score", "outcome", "extracted", "rule", "no_answer", "target", "meta", "error", "calls",
+    "trial",
+    "attempts",
+    "score",
+    "outcome",
+    "extracted",
+    "rule",
+    "no_answer",
+    "target",
+    "meta",
+    "error",
+    "calls",
     "latency_ms",
 )
 _USAGE_WORDS = {

@@ -5,71 +5,92 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('billing', '0001_tables'),
+        ("billing", "0001_tables"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='HostPolicy',
+            name="HostPolicy",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('mode', models.CharField(default='allow', max_length=5)),
-                ('account', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='host_policy', to='billing.account')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("mode", models.CharField(default="allow", max_length=5)),
+                (
+                    "account",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="host_policy", to="billing.account"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'host_policies',
+                "db_table": "host_policies",
             },
         ),
         migrations.CreateModel(
-            name='BlockedHost',
+            name="BlockedHost",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('run_id', models.UUIDField()),
-                ('host', models.CharField(max_length=260)),
-                ('port', models.IntegerField()),
-                ('role', models.CharField(max_length=20)),
-                ('seen_count', models.IntegerField()),
-                ('first_seen', models.DateTimeField()),
-                ('last_seen', models.DateTimeField()),
-                ('account', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='blocked_hosts', to='billing.account')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("run_id", models.UUIDField()),
+                ("host", models.CharField(max_length=260)),
+                ("port", models.IntegerField()),
+                ("role", models.CharField(max_length=20)),
+                ("seen_count", models.IntegerField()),
+                ("first_seen", models.DateTimeField()),
+                ("last_seen", models.DateTimeField()),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="blocked_hosts", to="billing.account"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'blocked_hosts',
-                'constraints': [models.UniqueConstraint(fields=('run_id', 'host', 'port', 'role'), name='a_refusal_once_per_run')],
+                "db_table": "blocked_hosts",
+                "constraints": [
+                    models.UniqueConstraint(fields=("run_id", "host", "port", "role"), name="a_refusal_once_per_run")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='HostRule',
+            name="HostRule",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('action', models.CharField(max_length=5)),
-                ('pattern', models.CharField(max_length=260)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('account', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='host_rules', to='billing.account')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("action", models.CharField(max_length=5)),
+                ("pattern", models.CharField(max_length=260)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="host_rules", to="billing.account"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'host_rules',
-                'constraints': [models.UniqueConstraint(fields=('account', 'action', 'pattern'), name='a_rule_once')],
+                "db_table": "host_rules",
+                "constraints": [models.UniqueConstraint(fields=("account", "action", "pattern"), name="a_rule_once")],
             },
         ),
         migrations.CreateModel(
-            name='ProviderSecret',
+            name="ProviderSecret",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=80)),
-                ('host_pattern', models.CharField(blank=True, max_length=260)),
-                ('ciphertext', models.BinaryField()),
-                ('run_id', models.UUIDField(null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('account', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='secrets', to='billing.account')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=80)),
+                ("host_pattern", models.CharField(blank=True, max_length=260)),
+                ("ciphertext", models.BinaryField()),
+                ("run_id", models.UUIDField(null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="secrets", to="billing.account"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'provider_secrets',
-                'indexes': [models.Index(fields=['run_id'], name='secret_of_run')],
+                "db_table": "provider_secrets",
+                "indexes": [models.Index(fields=["run_id"], name="secret_of_run")],
             },
         ),
     ]

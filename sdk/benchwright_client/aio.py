@@ -1,9 +1,9 @@
 """The client for programs on an event loop. What each verb does is told in `client.py`; here they are awaited.
 
-    async with AsyncClient("http://127.0.0.1:8800", "bw_…") as client:
-        run = await client.runs.create(benchmark="sample-arithmetic", model="control/oracle")
-        async for event in run.events():
-            print(event.seq, event.type)
+async with AsyncClient("http://127.0.0.1:8800", "bw_…") as client:
+    run = await client.runs.create(benchmark="sample-arithmetic", model="control/oracle")
+    async for event in run.events():
+        print(event.seq, event.type)
 """
 
 from __future__ import annotations

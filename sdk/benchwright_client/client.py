@@ -1,12 +1,12 @@
 """The client for programs that wait.
 
-    from benchwright_client import Client
+from benchwright_client import Client
 
-    client = Client("http://127.0.0.1:8800", "bw_…")
-    run = client.runs.create(benchmark="sample-arithmetic", model="control/oracle")
-    for event in run.events():
-        print(event.seq, event.type)
-    print(run.wait().score)
+client = Client("http://127.0.0.1:8800", "bw_…")
+run = client.runs.create(benchmark="sample-arithmetic", model="control/oracle")
+for event in run.events():
+    print(event.seq, event.type)
+print(run.wait().score)
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """What can go wrong between a program and Benchwright.
 
-    ClientError
-    ├── Unreachable         no answer: the address, the network, a server that is down
-    ├── WaitTimeout         the run did not end in the time that was given
-    ├── NotLoggedIn         no address or no key is known here
-    └── ApiError            the server answered with an error: `code`, `message`, `hint`, `field`, `request_id`
-        ├── BadRequest      400, 402, 413: something in the request
-        ├── NotSignedIn     401
-        ├── NotAllowed      403
-        ├── NotFound        404, 410
-        ├── Conflict        409
-        ├── RateLimited     429
-        └── ServerFault     5xx
+ClientError
+├── Unreachable         no answer: the address, the network, a server that is down
+├── WaitTimeout         the run did not end in the time that was given
+├── NotLoggedIn         no address or no key is known here
+└── ApiError            the server answered with an error: `code`, `message`, `hint`, `field`, `request_id`
+    ├── BadRequest      400, 402, 413: something in the request
+    ├── NotSignedIn     401
+    ├── NotAllowed      403
+    ├── NotFound        404, 410
+    ├── Conflict        409
+    ├── RateLimited     429
+    └── ServerFault     5xx
 """
 
 from __future__ import annotations

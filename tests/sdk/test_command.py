@@ -101,9 +101,7 @@ def test_leaving_a_watched_run_leaves_it_alone(
         ([HaltRequested(reason="agent_review: which column?", by="driver")], 4),
     ],
 )
-def test_the_exit_code_says_how_a_run_stands(
-    command: Command, person: Person, events: list[Any], code: int
-) -> None:
+def test_the_exit_code_says_how_a_run_stands(command: Command, person: Person, events: list[Any], code: int) -> None:
     run = make_run(user=person[0], account=person[1])
     append(run.pk, events)
     assert command("runs", "show", str(run.pk))[0] == code
@@ -122,9 +120,7 @@ def test_the_exit_code_says_how_a_run_stands(
         (["fly"], 2, "No such command"),
     ],
 )
-def test_what_is_refused_ends_with_its_code_and_words(
-    command: Command, argv: list[str], code: int, says: str
-) -> None:
+def test_what_is_refused_ends_with_its_code_and_words(command: Command, argv: list[str], code: int, says: str) -> None:
     found, out, err = command(*argv)
     assert found == code and says in err, err
     assert out == ""

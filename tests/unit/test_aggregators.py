@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from runs.errors import LaunchRefused
-from runs.trials.outcome import Rate, outcome_of
 from runs.trials.aggregators import AGGREGATORS, aggregate
+from runs.trials.outcome import Rate, outcome_of
 from runs.trials.plan import PARAMETERS, resolve_trials
 from runs.vocabulary import Outcome
 
