@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import anchors, leaderboard, materialize, pages
-from tests.browser.stack import Stack
+from tests.stack import Stack
 
 NAMES: dict[str, Callable[[list[str]], int]] = {
     "anchors": anchors.main,  # published scores, reproduced

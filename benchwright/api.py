@@ -13,6 +13,7 @@ from registry.api import router as registry
 from runs.api.boards import router as boards
 from runs.api.compare import router as compare
 from runs.api.router import router as runs
+from sandboxes.api import router as sandboxes
 
 log = logging.getLogger(__name__)
 api = NinjaAPI(
@@ -25,6 +26,7 @@ api = NinjaAPI(
 )
 api.add_router("", runs)
 api.add_router("", registry)
+api.add_router("", sandboxes)
 api.add_router("", boards)
 api.add_router("", compare)
 

@@ -2,7 +2,6 @@
 
 BenchwrightError
 ├── NotSignedIn           401
-├── InsufficientBalance   402
 └── KeyRevoked            401
 """
 
@@ -14,13 +13,6 @@ class NotSignedIn(BenchwrightError):
 
     code = "not_signed_in"
     status = 401
-
-
-class InsufficientBalance(BenchwrightError):
-    """Something billable was asked for and the balance is empty."""
-
-    code = "insufficient_balance"
-    status = 402
 
 
 class KeyRevoked(BenchwrightError):

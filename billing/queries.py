@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Sum
 
 from benchwright.lib.canonical import sha256
 from benchwright.lib.clock import now
 from billing.errors import KeyRevoked, NotSignedIn
-from billing.models import Account, ApiKey, LedgerEntry, Membership, User
+from billing.models import Account, ApiKey, Membership, User
 from billing.vocabulary import MemberRole
 
 
@@ -39,8 +36,3 @@ def key_owner(raw: str) -> ApiKey:
     if key.last_used_at is None or (at - key.last_used_at).total_seconds() > 60:
         ApiKey.objects.filter(pk=key.pk).update(last_used_at=at)
     return key
-
-
-def balance(account: Account) -> Decimal:
-    """Dollars: the sum of the ledger."""
-    return LedgerEntry.objects.filter(account=account).aggregate(s=Sum("amount_usd"))["s"] or Decimal(0)

@@ -6,8 +6,7 @@ BenchwrightError
 ├── NotWaiting            409  a review can be resolved only while the run waits for one
 ├── AlreadyEnded          409  an ended run can't be stopped or paused
 ├── PhaseFailed           500  a phase could not do its work; the run ends in error with a receipt
-├── StaleWorker           409  another worker has taken the run over
-└── LogBroken             500  the digest chain does not hold
+└── StaleWorker           409  another worker has taken the run over
 """
 
 from benchwright.lib.errors import BenchwrightError
@@ -53,10 +52,3 @@ class StaleWorker(BenchwrightError):
 
     code = "stale_worker"
     status = 409
-
-
-class LogBroken(BenchwrightError):
-    """A stored event does not match its digest."""
-
-    code = "log_broken"
-    status = 500

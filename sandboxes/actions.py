@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from uuid import UUID
 
+from django.db import transaction
+
 from sandboxes.backends.base import Refusal
 from sandboxes.models import BlockedHost, HostPolicy, HostRule
 
@@ -32,12 +34,13 @@ def record_refusals(account_id: int, run_id: UUID, refusals: Iterable[Refusal]) 
     )
 
 
-def set_rule(account_id: int, action: str, pattern: str) -> None:
-    """Adds a rule; the opposite rule for the same pattern goes."""
-    HostRule.objects.filter(account_id=account_id, pattern=pattern).exclude(action=action).delete()
-    HostRule.objects.get_or_create(account_id=account_id, action=action, pattern=pattern)
-
-
-def set_mode(account_id: int, mode: str) -> None:
-    """`allow` or `deny` for hosts that no rule names."""
+@transaction.atomic
+def set_policy(account_id: int, mode: str, *, allow: list[str], block: list[str]) -> None:
+    """Replaces the account's whole policy: `mode` for hosts that no pattern names, and the patterns."""
     HostPolicy.objects.update_or_create(account_id=account_id, defaults={"mode": mode})
+    HostRule.objects.filter(account_id=account_id).delete()
+    HostRule.objects.bulk_create(
+        HostRule(account_id=account_id, action=action, pattern=pattern)
+        for action, patterns in (("allow", allow), ("block", block))
+        for pattern in patterns
+    )

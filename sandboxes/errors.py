@@ -7,9 +7,7 @@
     │   └── FileRefused      a path in it cannot be read or written
     ├── SnapshotNotFound     no such snapshot
     ├── ExecNotFound         no such command in this sandbox
-    ├── ExecTimeout          a command did not end in time
-    ├── OutputTooLarge       more bytes than the caller is ready to take
-    └── EgressBlocked        the host policy refuses a host
+    └── OutputTooLarge       more bytes than the caller is ready to take
 
 "Sandbox down" is never "command failed": a command's own failure is a code, not an exception.
 """
@@ -82,13 +80,6 @@ class ExecNotFound(BenchwrightError):
         super().__init__(f"There is no command {exec_id} in this sandbox.", data={"exec_id": exec_id})
 
 
-class ExecTimeout(BenchwrightError):
-    """A command did not end in time."""
-
-    code = "exec_timeout"
-    status = 504
-
-
 class OutputTooLarge(BenchwrightError):
     """More bytes than the caller said it takes. `data["limit"]` is that limit."""
 
@@ -97,20 +88,3 @@ class OutputTooLarge(BenchwrightError):
 
     def __init__(self, message: str, limit: int) -> None:
         super().__init__(message, data={"limit": limit})
-
-
-class EgressBlocked(BenchwrightError):
-    """The host policy refuses this host."""
-
-    code = "egress_blocked"
-    status = 403
-
-    def __init__(self, host: str, port: int | None, why: str) -> None:
-        where = f"{host}:{port}" if port else host
-        super().__init__(
-            f"{where} is refused: {why}.",
-            hint="Allow the host under Settings → Hosts, then rerun.",
-            data={"host": host, "port": port},
-        )
-        self.host = host
-        self.port = port

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 
 from sandboxes.backends.base import Network
 from sandboxes.models import HostPolicy, HostRule
 
 
-def network_for(account_id: int, *, also: tuple[str, ...] = ()) -> Network:
-    """The account's default mode and rules; the operator's trusted hosts may resolve to private addresses.
-
-    `also`: hosts of endpoints that the account declared.
-    """
+def rules_of(account_id: int) -> dict[str, Any]:
+    """{mode, allow, block} as the account set it; a fresh account allows what no rule names."""
     policy = HostPolicy.objects.filter(account_id=account_id).first()
-    rules = list(HostRule.objects.filter(account_id=account_id).values_list("action", "pattern"))
+    rules = list(HostRule.objects.filter(account_id=account_id).order_by("id").values_list("action", "pattern"))
+    return {
+        "mode": policy.mode if policy else "allow",
+        "allow": [pattern for action, pattern in rules if action == "allow"],
+        "block": [pattern for action, pattern in rules if action == "block"],
+    }
+
+
+def network_for(account_id: int) -> Network:
+    """The account's default mode and rules; the operator's trusted hosts may resolve to private addresses."""
+    rules = rules_of(account_id)
     trusted = tuple(settings.TRUSTED_HOSTS)
     return Network(
-        mode="deny" if policy and policy.mode == "deny" else "allow",
-        allow=(*(p for a, p in rules if a == "allow"), *trusted, *also),
-        block=tuple(p for a, p in rules if a == "block"),
-        private_ok=(*trusted, *also),
+        mode=rules["mode"], allow=(*rules["allow"], *trusted), block=tuple(rules["block"]), private_ok=trusted
     )
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.stack import Stack
 
 TESTS = Path(__file__).resolve().parent
 TIERS = {"unit", "db", "sdk", "flows", "sandbox", "contracts", "browser"}
@@ -36,6 +39,13 @@ def shared_data(request: pytest.FixtureRequest) -> Path:
             pytest.fail(f"the data folder {folder} is not there")
         pytest.skip("no shared data here: ./bw test --data PATH")
     return folder.resolve()
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """`./bw up` on the embedded defaults, with a state of its own, for all tests that ask."""
+    with Stack(tmp_path_factory.mktemp("stack")) as running:
+        yield running
 
 
 @pytest.fixture(autouse=True, scope="session")

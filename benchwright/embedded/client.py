@@ -1,4 +1,4 @@
-"""Three calls of API v1, on the standard library: what following one run takes."""
+"""API v1 of an installation on this machine, on the standard library: for `./bw demo`, benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import urllib.request
 from typing import Any
 
 ApiObject = dict[str, Any]
+SECONDS = 60
 
 
 class ApiFailed(Exception):
-    """The API refused or could not be reached. `status` is None when there was no answer at all."""
+    """The API refused or could not be reached. `status` is None when nothing answered; `code` is the API's."""
 
-    def __init__(self, message: str, status: int | None) -> None:
+    def __init__(self, message: str, status: int | None, code: str = "") -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.code = status, code
 
 
 class Api:
@@ -28,35 +29,38 @@ class Api:
 
     def launch(self, body: ApiObject) -> ApiObject:
         """POST /v1/runs. Raises ApiFailed."""
-        return self._call("POST", "/v1/runs", body)
+        return self.call("POST", "/runs", body)
 
     def run(self, run_id: str) -> ApiObject:
         """GET /v1/runs/{id}. Raises ApiFailed."""
-        return self._call("GET", f"/v1/runs/{run_id}")
+        return self.call("GET", f"/runs/{run_id}")
 
     def halt(self, run_id: str) -> ApiObject:
         """POST /v1/runs/{id}/halt. Raises ApiFailed."""
-        return self._call("POST", f"/v1/runs/{run_id}/halt", {})
+        return self.call("POST", f"/runs/{run_id}/halt", {})
 
-    def _call(self, method: str, path: str, body: ApiObject | None = None) -> ApiObject:
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
+    def call(self, method: str, path: str, body: Any = None, *, kind: str = "application/json") -> ApiObject:
+        """The answer at /v1<path>. `body`: JSON, or bytes of the content type `kind`. Raises ApiFailed."""
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": kind}
+        request = urllib.request.Request(f"{self.url}/v1{path}", data, headers, method=method)
         try:
-            with self._opener.open(request, timeout=30) as reply:
+            with self._opener.open(request, timeout=SECONDS) as reply:
                 found = json.loads(reply.read())
         except urllib.error.HTTPError as error:
-            raise ApiFailed(_reason(error), error.code) from None
+            words, code = _reason(error)
+            raise ApiFailed(words, error.code, code) from None
         except (OSError, ValueError) as error:
             raise ApiFailed(f"{self.url} does not answer ({error})", None) from None
         return found if isinstance(found, dict) else {}
 
 
-def _reason(error: urllib.error.HTTPError) -> str:
-    """The API's own message and hint."""
+def _reason(error: urllib.error.HTTPError) -> tuple[str, str]:
+    """The API's own message and hint, and its code."""
     try:
         found = json.loads(error.read()).get("error") or {}
         words = [str(found[name]) for name in ("message", "hint") if found.get(name)]
+        code = str(found.get("code") or "")
     except (ValueError, AttributeError, OSError):
-        words = []
-    return " ".join(words) or f"HTTP {error.code}"
+        words, code = [], ""
+    return " ".join(words) or f"HTTP {error.code}", code

@@ -60,7 +60,10 @@ def main(url: str, folder: str, most: int) -> dict:
 
 def _refused(reason: str) -> dict:
     why = reason.partition(" - ")[2].rstrip(".") or "this host is blocked"
-    return {"error": "the host policy refuses it: " + why, "hint": "Allow the host under Settings, or upload the file."}
+    return {
+        "error": "the host policy refuses it: " + why,
+        "hint": "Allow the host (PUT /v1/host-policy), or upload the file.",
+    }
 
 
 def _name(url: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, NoReturn
 
@@ -273,8 +273,3 @@ def _builtins(event: Event) -> dict[str, Any]:
     import msgspec
 
     return {f: msgspec.to_builtins(getattr(event, f)) for f in event.__struct_fields__}
-
-
-def events_of(run: Run, kinds: Sequence[str]) -> list[dict[str, Any]]:
-    """The data of all events of these types."""
-    return [row.data for row in read(run.pk, types=kinds)]

@@ -49,7 +49,8 @@ def _work(ctx: Context) -> None:
             ctx.lease.look()
             ctx.stop_if_halted()
             _phase(ctx, phase, work)
-        _finish(ctx, RunStatus.OK)
+        ctx.close("finished")
+        _end(ctx, RunStatus.OK)
     except Halted as halted:
         _halt(ctx, halted.reason)
     except NeedsReview as ask:
@@ -81,8 +82,8 @@ def _phase(ctx: Context, phase: str, work: Work) -> None:
     record(ctx, phase, outcome, seq)
 
 
-def _finish(ctx: Context, status: RunStatus) -> None:
-    ctx.close("finished")
+def _end(ctx: Context, status: RunStatus) -> None:
+    """The last event, after the identity is on the row."""
     seal_identity(ctx)
     age = (time.time() - ctx.run.created_at.timestamp()) * 1000
     ctx.emit(PipelineFinished(status=status.value, duration_ms=round(age, 1)))
@@ -92,9 +93,7 @@ def _halt(ctx: Context, reason: str) -> None:
     """A pause keeps its snapshots and can go on; anything else ends the run with what is settled."""
     ctx.close("halted")
     if not halt_is(reason, (PAUSE_REASON, *WAIT_REASONS)):
-        seal_identity(ctx)
-        age = (time.time() - ctx.run.created_at.timestamp()) * 1000
-        ctx.emit(PipelineFinished(status=RunStatus.ERROR.value, duration_ms=round(age, 1)))
+        _end(ctx, RunStatus.ERROR)
 
 
 def _fail(ctx: Context, kind: str, detail: str, hint: str | None, stack: str | None) -> None:
@@ -104,6 +103,4 @@ def _fail(ctx: Context, kind: str, detail: str, hint: str | None, stack: str | N
         ctx.close("failed")
     except BenchwrightError as e:
         log.warning("run %s: sandboxes are left to the reaper (%s)", ctx.run.pk, e.message)
-    seal_identity(ctx)
-    age = (time.time() - ctx.run.created_at.timestamp()) * 1000
-    ctx.emit(PipelineFinished(status=RunStatus.ERROR.value, duration_ms=round(age, 1)))
+    _end(ctx, RunStatus.ERROR)

@@ -16,7 +16,6 @@ class LiveSandbox:
     id: str
     role: str
     backend: str
-    made_from: str | None
 
 
 @dataclass
@@ -68,9 +67,7 @@ class PipelineState:
                     self.restarts.clear()
             case "SandboxCreated":
                 role = data["metadata"].get("benchwright_role", "")
-                self.sandboxes[data["sandbox_id"]] = LiveSandbox(
-                    data["sandbox_id"], role, data["backend"], data["snapshot_id"]
-                )
+                self.sandboxes[data["sandbox_id"]] = LiveSandbox(data["sandbox_id"], role, data["backend"])
             case "SandboxKilled":
                 self.sandboxes.pop(data["sandbox_id"], None)
                 if data["reason"] == "lost":

@@ -74,7 +74,6 @@ class Sweep:
         self.stop = stop  # told the ceiling of the run that the proxy has reached; raises
         self._ceiling: tuple[float, str] | None = None
         self.book = CallBook(plan.invocation)
-        self.offsets: dict[tuple[int, int], int] = {}  # attempts used up before this guest, by trial
         self._guest_lines, self._gateway_lines = Lines(), Lines()
         self._waiting: list[dict[str, Any]] = []
         self._synced, self._sent = 0, 0

@@ -1,4 +1,4 @@
-"""A real browser on a whole Benchwright: embedded servers, worker, sandboxes and all. Started once for the folder."""
+"""A real browser on a whole Benchwright: embedded servers, worker, sandboxes and all."""
 
 from __future__ import annotations
 
@@ -7,14 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.stack import CHROMIUM_FLAGS, Stack, chromium
-
-
-@pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """`./bw up` with a state of its own."""
-    with Stack(tmp_path_factory.mktemp("stack")) as running:
-        yield running
+from tests.stack import CHROMIUM_FLAGS, Stack, chromium
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.browser.stack import CHROMIUM_FLAGS, ROOT, Stack, chromium
 from tests.fakes.provider import FakeProvider, Request
+from tests.stack import CHROMIUM_FLAGS, ROOT, Stack, chromium
 
 ROWS = 600
 PROMPT = "Two-digit multiplication in words. Exact match on the final number."

@@ -1,21 +1,13 @@
-"""A whole Benchwright with a state of its own, once for this folder."""
+"""API v1 of the whole Benchwright that the tests share."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from benchmarks.client import Api
-from tests.browser.stack import Stack
-
-
-@pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """`./bw up` on the embedded defaults."""
-    with Stack(tmp_path_factory.mktemp("flows")) as running:
-        yield running
+from tests.stack import Stack
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from benchmarks.client import Api
-from tests.browser.stack import Stack
 from tests.fakes.provider import FakeProvider
+from tests.stack import Stack
 
 ORACLE = {"source": "control", "identifier": "control/oracle"}
 GOOD = [{"question": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(40)]
@@ -114,7 +114,7 @@ def site(tmp_path: Path) -> Iterator[str]:
 def test_a_private_address_is_refused_as_a_source_and_the_refusal_is_logged(api: Api, site: str) -> None:
     run = api.wait(api.launch(prompt="Small sums", source=f"{site}/rows.jsonl", model=ORACLE)["id"], 60)
     assert (run["display_status"], run["error"]["type"]) == ("error", "source_unreachable")
-    assert "policy" in run["error"]["detail"] and "Settings" in run["error"]["hint"]
+    assert "policy" in run["error"]["detail"] and "/v1/host-policy" in run["error"]["hint"]
     blocked = api.call("GET", f"/runs/{run['id']}/blocked-hosts")["data"]
     assert [(b["host"], b["role"]) for b in blocked] == [("127.0.0.1", "work")]
     assert api.events(run["id"], "HostBlocked")

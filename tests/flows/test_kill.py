@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks.client import ENDED, Api
 from benchmarks.materialize import prepare
-from tests.browser.stack import Stack
 from tests.fakes.provider import FakeProvider, Request
+from tests.stack import Stack
 
 TASKS, KILLS, IN_FLIGHT = 1000, 5, 16
 

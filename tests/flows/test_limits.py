@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.client import Api, Refused
+from benchmarks.client import Api
 from benchmarks.materialize import prepare
-from tests.browser.stack import Stack
+from benchwright.embedded.client import ApiFailed
 from tests.fakes.provider import FakeProvider, Reply
+from tests.stack import Stack
 
 TASKS = 200
 PRICE = {"input_per_token": "0.0001", "output_per_token": "0.0001"}
@@ -118,5 +119,6 @@ def test_a_run_that_waits_for_one_long_command_is_stopped_all_the_same(
 
 def test_a_cost_limit_without_a_price_is_refused_before_there_is_a_run(api: Api, pinned: dict[str, Any]) -> None:
     model = {"source": "endpoint", "identifier": "m", "base_url": "http://127.0.0.1:9/v1"}
-    with pytest.raises(Refused, match="price_unknown"):
+    with pytest.raises(ApiFailed) as refused:
         api.launch(model=model, limits={"task": {"cost": 1}}, **pinned)
+    assert refused.value.code == "price_unknown"

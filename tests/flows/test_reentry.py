@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.client import Api, Refused
-from tests.browser.stack import Stack
+from benchmarks.client import Api
+from benchwright.embedded.client import ApiFailed
 from tests.flows.test_bad_input import GOOD, ended, lines
+from tests.stack import Stack
 
 PHASES = ["find", "fetch", "analyze", "setup", "attach", "atomize", "materialize"]
 KINDS = ("FetchArtifact", "AnalyzeArtifact", "DatasetTasksArtifact", "SetupArtifact", "AtomizeArtifact")
@@ -94,7 +95,7 @@ def test_a_run_in_error_is_forked_where_it_failed_and_not_later(api: Api, tmp_pa
     lost = {"source": "endpoint", "identifier": "m", "base_url": "http://127.0.0.1:9/v1"}
     failed = ended(api, tmp_path, "lost.jsonl", lines(GOOD), model=lost)
     assert (failed["display_status"], failed["error"]["phase"]) == ("error", "attach")
-    with pytest.raises(Refused, match="never finished atomize"):
+    with pytest.raises(ApiFailed, match="never finished atomize"):
         api.launch(replay=failed["id"])
     run = api.wait(api.launch(fork=failed["id"], model="control/oracle")["id"], 60)
     assert (run["display_status"], run["score"]["accuracy"]) == ("ok", 1.0)
@@ -117,5 +118,5 @@ def test_what_a_reference_pins_is_refused_by_name(
     api: Api, parent: dict[str, Any], body: dict[str, Any], says: str
 ) -> None:
     given = {k: v or parent["id"] for k, v in body.items()}
-    with pytest.raises(Refused, match=says):
+    with pytest.raises(ApiFailed, match=says):
         api.launch(**given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import urllib.request
 from pathlib import Path
 from types import TracebackType
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 180
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -89,8 +88,7 @@ class Stack:
 
     def sign_in_path(self) -> str:
         """The path of a fresh one-time link."""
-        link = json.loads(self.manage("bootstrap", "--json").strip().splitlines()[-1])["sign_in"]
-        return "/" + str(link).split("/", 3)[3]
+        return "/" + self.manage("sign_in_link").strip().split("/", 3)[3]
 
     def _announced(self) -> str:
         for line in self._log.read_text(errors="replace").splitlines():
